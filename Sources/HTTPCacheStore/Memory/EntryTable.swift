@@ -116,42 +116,6 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
   @inline(__always)
   mutating func setStanding(_ position: Int, _ standing: Standing) { places[position].standing = standing }
 
-  /// Returns the first place with an entry last used at or before a time. If there is none among the places inspected,
-  /// returns the one used least recently.
-  ///
-  /// - Parameters:
-  ///   - first: where to begin; the search continues at the beginning after the end of the table.
-  ///   - count: the number of places to inspect; more are inspected only if these hold no entry.
-  ///   - limit: the time.
-  ///   - kept: a place that must not be returned. The table must have another.
-  func old(
-    from first: Int, count: Int, usedBy limit: UInt32, except kept: Int?
-  ) -> (position: Int, places: Int) {
-    let (places, kept) = (places, kept ?? -1)
-    var oldest = -1
-    // The time of a free place.
-    var least = Standing.timeMask
-    var position = first < length ? first : 0
-    var seen = 0
-    while seen < count || oldest < 0 {
-      // A stretch without a wrap-around: nine instructions a place, and an eviction inspects 16 places and more.
-      let start = position
-      let end = min(length, start &+ max(1, count &- seen))
-      while position < end {
-        let time = places[position].standing.time
-        if time < least, position != kept {
-          least = time
-          oldest = position
-          if time <= limit { return (oldest, seen &+ position &- start &+ 1) }
-        }
-        position &+= 1
-      }
-      seen &+= position &- start
-      if position == length { position = 0 }
-    }
-    return (oldest, seen)
-  }
-
   /// How many places the entries are past their homes, on average. Each insert and removal moves about as many.
   ///
   /// - Complexity: O(places).
