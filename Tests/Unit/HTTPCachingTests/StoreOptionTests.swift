@@ -2,8 +2,9 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheStore
-import HTTPCaching
 import Testing
+
+@testable import HTTPCaching
 
 @Suite("Options of a cache's own store", .timeLimit(.minutes(10)))
 struct StoreOptionTests {
@@ -31,6 +32,20 @@ struct StoreOptionTests {
         cache.close()
       }
     }
+  }
+
+  @Test("A cache over an open store has that store's configuration, and shows and changes its capacity")
+  func openStore() async throws {
+    let store = try CacheStore(.init(memoryCapacity: 1 << 20))
+    let cache = HTTPCache(store: store, configuration: .init(memoryCapacity: 5 << 20))
+    #expect(cache.configuration.store.memoryCapacity == 1 << 20)
+    #expect(cache.capacity.memory == 1 << 20 && cache.usage.memoryEntries == 0)
+    for _ in 0..<2 { _ = try await cache.respond(to: .get()) { _, _ in .ok("a") } }
+    #expect(cache.usage.memoryEntries == 1 && cache.statistics.memoryHits == 1)
+    cache.setCapacity(memory: 2 << 20)
+    #expect(cache.capacity.memory == 2 << 20 && cache.usage.memoryEntries == 1)
+    cache.setCapacity(memory: 0)
+    #expect(cache.capacity.memory == 0 && cache.usage.memoryEntries == 0)
   }
 
   @Test("A threshold below 0 is refused")

@@ -18,7 +18,7 @@ struct EvictionHand {
     return table[position]
   }
 
-  /// Returns the victim selected in advance, once; `nil` if there is none, or if it was used or removed since.
+  /// Returns the victim that was selected in advance, unless it was used or removed since. A second call returns `nil`.
   mutating func takeChosen(except kept: Int?, in table: borrowing EntryTable) -> Int? {
     defer { chosenRank = Standing.ofFreePlace.rank }
     // An insert or a removal before it may have moved it by one place; a use changes its rank.

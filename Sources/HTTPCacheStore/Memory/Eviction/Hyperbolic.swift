@@ -109,7 +109,7 @@ struct Hyperbolic {
     return hand.choose(next, in: table)
   }
 
-  /// Returns an entry that is worth little, searching from the hand on; `nil` if there is none but the excepted one.
+  /// Searches from the hand on, and returns an entry that is worth little; `nil` if the excepted entry is the only one.
   private mutating func search(except kept: Int?, in table: borrowing EntryTable) -> Int? {
     let now = UInt32(truncatingIfNeeded: clock >> unitShift)
     let isSmall = table.length <= EvictionHand.mostPlaces

@@ -90,8 +90,8 @@ extension Standing {
 }
 
 extension EntryTable {
-  /// Returns the first place with an entry last used at or before a time. If there is none among the places inspected,
-  /// returns the one used least recently.
+  /// Returns the first place with an entry last used at or before a time, or else the least recently used of those
+  /// inspected.
   ///
   /// - Parameters:
   ///   - first: where to begin; the search continues at the beginning after the end of the table.
