@@ -9,15 +9,6 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// `make fuzz` sets it: the fuzzer is no part of a normal build, and flags that are needed for it are unsafe to packages
-/// that depend on this one.
-let isFuzzing = Context.environment["HTTPCACHE_FUZZ"] != nil
-
-/// `make test-thread`, `make test-address`, `make test-session-thread`, `make test-hummingbird`, `make test-redis` and
-/// `make test-swift-hash` set it: then there are only the targets that these tests need, and for ThreadSanitizer a mutex
-/// that it understands.
-let sanitizer = Context.environment["HTTPCACHE_SANITIZER"]
-
 /// On Linux libxxhash computes the hashes, elsewhere `SwiftXXH3`, with the same values. `make test-swift-hash` sets the
 /// variable, which leaves libxxhash out on Linux too.
 let libxxhash: [Target.Dependency] =
@@ -80,6 +71,17 @@ func tls(_ name: String, in package: String) -> Target.Dependency {
 let hiredis: Target.Dependency = .target(name: "CHiredis", condition: .when(traits: ["Redis"]))
 let redisTLS: Target.Dependency = .product(
   name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Redis"]))
+
+/// `make fuzz` sets the variable, and the flags without which the fuzzer does not link.
+let fuzzing: [Target] =
+  Context.environment["HTTPCACHE_FUZZ"] == nil
+  ? []
+  : [
+    .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
+    .executableTarget(
+      name: "fuzz", dependencies: ["CLibFuzzer", "EngineProperties", httpTypes], path: "Fuzz/fuzz",
+      swiftSettings: settings),
+  ]
 
 let package = Package(
   name: "HTTPCacheEngine",
@@ -148,6 +150,9 @@ let package = Package(
     // What is right: RFC 9111 as values and pure functions.
     .target(name: "HTTPCacheEngine", dependencies: [httpTypes, structuredFields], swiftSettings: settings),
 
+    // The mutex of all the others.
+    .target(name: "CacheMutex", swiftSettings: settings),
+
     // Where bytes live: memory and disk.
     .systemLibrary(
       name: "CXXHash", pkgConfig: "libxxhash",
@@ -157,6 +162,7 @@ let package = Package(
     .target(
       name: "HTTPCacheStore",
       dependencies: libxxhash + [
+        "CacheMutex",
         "CStorePrimitives", .product(name: "SystemPackage", package: "swift-system"),
       ],
       exclude: ["Disk/Format.md"], swiftSettings: settings),
@@ -165,6 +171,7 @@ let package = Package(
     .target(
       name: "HTTPCaching",
       dependencies: [
+        "CacheMutex",
         "CMalloc", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -174,6 +181,7 @@ let package = Package(
     .target(
       name: "HTTPCacheObserving",
       dependencies: [
+        "CacheMutex",
         "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore",
         logging("Logging"),
         metrics("CoreMetrics"),
@@ -192,6 +200,7 @@ let package = Package(
     .target(
       name: "HTTPCacheURLSession",
       dependencies: [
+        "CacheMutex",
         "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
         .product(name: "SystemPackage", package: "swift-system"),
@@ -202,6 +211,7 @@ let package = Package(
     .target(
       name: "HTTPCacheAsyncHTTPClient",
       dependencies: [
+        "CacheMutex",
         "HTTPCaching", "HTTPCacheEngine", httpTypes,
         asyncHTTPClient(),
         asyncHTTPClient("NIOHTTPTypesHTTP1", in: "swift-nio-extras"),
@@ -217,6 +227,7 @@ let package = Package(
     .target(
       name: "HTTPCacheTesting",
       dependencies: [
+        "CacheMutex",
         "HTTPCaching", "HTTPCacheEngine", "HTTPCacheURLSession", httpTypes,
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
       ],
@@ -233,6 +244,7 @@ let package = Package(
     .target(
       name: "HTTPCacheProxy",
       dependencies: [
+        "CacheMutex",
         "HTTPCaching", "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheStore", httpTypes,
         nio("NIOCore"),
         nio("NIOPosix"),
@@ -248,6 +260,7 @@ let package = Package(
     .target(
       name: "HTTPCacheHummingbird",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
         hummingbird("Hummingbird"),
         logging("Logging"),
@@ -263,6 +276,7 @@ let package = Package(
     .target(
       name: "HTTPCacheRedis",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
         hiredis,
         logging("Logging"),
@@ -276,6 +290,7 @@ let package = Package(
     .executableTarget(
       name: "CacheBench",
       dependencies: [
+        "CacheMutex",
         "BenchmarkHarness", "CFloorTable", "CMalloc", "ChildProcesses",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession",
         arguments, httpTypes,
@@ -286,6 +301,7 @@ let package = Package(
     .executableTarget(
       name: "CacheBenchServers",
       dependencies: [
+        "CacheMutex",
         "BenchmarkHarness", "CHiredisFloor", "ChildProcesses",
         "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin",
         "LoopbackRedis", arguments, httpTypes,
@@ -298,6 +314,7 @@ let package = Package(
     .executableTarget(
       name: "httpcache",
       dependencies: [
+        "CacheMutex",
         "Conformance", "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheStore", "HTTPCaching",
         "HTTPCacheProxy",
         "HTTPCacheTesting", "HTTPCacheURLSession", arguments, httpTypes,
@@ -322,6 +339,7 @@ let package = Package(
     .target(
       name: "Conformance",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin", httpTypes,
         nio("NIOCore"),
         nio("NIOPosix"),
@@ -333,6 +351,7 @@ let package = Package(
     .target(
       name: "BenchmarkHarness",
       dependencies: [
+        "CacheMutex",
         "ChildProcesses", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", arguments, histogram, httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -342,6 +361,7 @@ let package = Package(
     .target(
       name: "LoopbackOrigin",
       dependencies: [
+        "CacheMutex",
         nio("NIOCore"),
         nio("NIOPosix"),
         nio("NIOHTTP1"),
@@ -352,13 +372,14 @@ let package = Package(
     // What Swift's modules of C libraries leave out of posix_spawn.
     .systemLibrary(name: "CSpawn"),
     // Programs that run beside this one, for the tests and the benchmarks; not a product.
-    .target(name: "ChildProcesses", dependencies: ["CSpawn"], swiftSettings: settings),
+    .target(name: "ChildProcesses", dependencies: ["CacheMutex", "CSpawn"], swiftSettings: settings),
     .testTarget(
       name: "ChildProcessesTests", dependencies: ["ChildProcesses"],
       path: "Tests/Integration/ChildProcessesTests", swiftSettings: settings),
     // Processes of redis-server on loopback, for the tests and the benchmarks; not a product.
     .target(
-      name: "LoopbackRedis", dependencies: ["ChildProcesses", "HTTPCacheRedis"], swiftSettings: settings),
+      name: "LoopbackRedis", dependencies: ["CacheMutex", "ChildProcesses", "HTTPCacheRedis"],
+      swiftSettings: settings),
 
     // What must hold of the engine for whatever input: for the tests and for the fuzzer.
     .target(
@@ -366,7 +387,7 @@ let package = Package(
       dependencies: [
         "HTTPCacheEngine", httpTypes, structuredFields,
       ],
-      path: "Tests/Support/EngineProperties", swiftSettings: settings),
+      path: "Fuzz/EngineProperties", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheEngineTests",
       dependencies: ["HTTPCacheEngine", "EngineProperties", httpTypes, structuredFields],
@@ -374,6 +395,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheStoreTests",
       dependencies: [
+        "CacheMutex",
         "CrashWorkload", "HTTPCacheStore", "TestSupport",
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -401,6 +423,7 @@ let package = Package(
     .executableTarget(
       name: "Soak",
       dependencies: [
+        "CacheMutex",
         "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheEngine", "HTTPCacheHummingbird",
         "HTTPCacheProxy", "HTTPCacheStore", "HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin",
         "TestSupport", arguments, httpTypes,
@@ -415,6 +438,7 @@ let package = Package(
     .executableTarget(
       name: "FleetDriver",
       dependencies: [
+        "CacheMutex",
         "ChildProcesses", "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin",
         "LoopbackRedis", "TestSupport", arguments, httpTypes,
         nio("NIOCore"),
@@ -430,11 +454,14 @@ let package = Package(
     // What the tests of several targets share.
     .target(
       name: "TestSupport",
-      dependencies: ["CDescriptorCheck", "ChildProcesses", "HTTPCacheEngine", "HTTPCaching", httpTypes],
+      dependencies: [
+        "CacheMutex", "CDescriptorCheck", "ChildProcesses", "HTTPCacheEngine", "HTTPCaching", httpTypes,
+      ],
       path: "Tests/Support/TestSupport", swiftSettings: settings),
     .testTarget(
       name: "HTTPCachingTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -443,6 +470,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCachingReleaseTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
         .product(name: "SystemPackage", package: "swift-system"),
       ],
@@ -450,6 +478,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheURLSessionTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheURLSession", "TestSupport", httpTypes,
         .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
         .product(name: "SystemPackage", package: "swift-system"),
@@ -458,12 +487,16 @@ let package = Package(
     // A session with a cache and an origin, and what many requests do to them.
     .target(
       name: "SessionFixture",
-      dependencies: ["HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin", "TestSupport", httpTypes],
+      dependencies: [
+        "CacheMutex", "HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin", "TestSupport", httpTypes,
+      ],
       path: "Tests/Support/SessionFixture", swiftSettings: settings),
     // The same module, with sessions that load over sockets.
     .testTarget(
       name: "HTTPCacheURLSessionLoadingTests",
-      dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "SessionFixture", "TestSupport", httpTypes],
+      dependencies: [
+        "CacheMutex", "HTTPCacheURLSession", "LoopbackOrigin", "SessionFixture", "TestSupport", httpTypes,
+      ],
       path: "Tests/Integration/HTTPCacheURLSessionLoadingTests", swiftSettings: settings),
     .testTarget(
       name: "HTTPCacheURLSessionStressTests",
@@ -483,6 +516,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheAsyncHTTPClientTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheAsyncHTTPClient", "HTTPCacheStore", "LoopbackOrigin", "SecureOrigin", "TestSupport",
         httpTypes,
         nio("NIOCore"),
@@ -501,6 +535,7 @@ let package = Package(
     .target(
       name: "SecureOrigin",
       dependencies: [
+        "CacheMutex",
         "LoopbackOrigin", "TestSupport", httpTypes,
         nio("NIOCore"),
         nio("NIOPosix"),
@@ -512,6 +547,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheObservingTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheObserving", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
         logging("Logging"),
         logging("InMemoryLogging"),
@@ -530,6 +566,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheTestingTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", httpTypes,
       ],
       path: "Tests/Unit/HTTPCacheTestingTests", swiftSettings: settings),
@@ -545,6 +582,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheProxyTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
         "TestSupport", httpTypes,
         nio("NIOCore"),
@@ -557,6 +595,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheProxySocketTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
         "LoopbackOrigin", "TestSupport", httpTypes,
         nio("NIOCore"),
@@ -568,6 +607,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheHummingbirdTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheHummingbird", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
         hummingbird("Hummingbird"),
         logging("Logging"),
@@ -579,6 +619,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheRedisTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheRedis", "HTTPCacheStore", "TestSupport", hiredis, nio("NIOCore"), nio("NIOEmbedded"),
       ],
       path: "Tests/Unit/HTTPCacheRedisTests", swiftSettings: settings),
@@ -586,6 +627,7 @@ let package = Package(
     .testTarget(
       name: "HTTPCacheRedisServerTests",
       dependencies: [
+        "CacheMutex",
         "HTTPCacheEngine", "HTTPCacheRedis", "HTTPCacheStore", "HTTPCaching", "LoopbackRedis",
         "TestSupport", httpTypes,
         nio("NIOCore"),
@@ -609,6 +651,7 @@ let package = Package(
     .testTarget(
       name: "BenchmarkServersTests",
       dependencies: [
+        "CacheMutex",
         "BenchmarkHarness", "CacheBench", "CacheBenchServers", "ChildProcesses", "HTTPCacheStore", arguments,
       ],
       path: "Tests/Integration/BenchmarkServersTests", swiftSettings: settings),
@@ -666,60 +709,6 @@ let package = Package(
     .testTarget(
       name: "PackageBuildTests", dependencies: ["TestSupport"],
       path: "Tests/Long/PackageBuildTests", swiftSettings: settings),
-  ],
+  ] + fuzzing,
   swiftLanguageModes: [.v6]
 )
-
-if isFuzzing {
-  let sanitizer: [String] = ["-sanitize=fuzzer"]
-  // What is to be explored tells the fuzzer which of its branches were taken.
-  for target in package.targets where target.name == "HTTPCacheEngine" {
-    target.swiftSettings = settings + [.unsafeFlags(sanitizer)]
-  }
-  package.targets += [
-    .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
-    .executableTarget(
-      name: "fuzz", dependencies: ["CLibFuzzer", "EngineProperties", httpTypes], path: "Fuzz/fuzz",
-      swiftSettings: settings + [.unsafeFlags(sanitizer)],
-      linkerSettings: [
-        .unsafeFlags(sanitizer),
-        // gold stumbles over the runtime.
-        .unsafeFlags(["-use-ld=lld"], .when(platforms: [.linux])),
-      ]),
-  ]
-}
-
-if let sanitizer {
-  var tested = [
-    "HTTPCacheEngine", "CMalloc", "CStorePrimitives", "CXXHash", "HTTPCacheStore", "HTTPCaching",
-    "CDescriptorCheck", "CSpawn", "ChildProcesses", "ChildProcessesTests", "TestSupport",
-    "CrashWorkload", "StoreCrashChild", "HTTPCacheStoreTests", "HTTPCachingTests",
-    "HTTPCachingReleaseTests", "StoreCrashTests",
-  ]
-  // By itself, for it takes SwiftNIO.
-  if sanitizer == "session" {
-    tested += [
-      "HTTPCacheURLSession", "LoopbackOrigin", "SessionFixture", "HTTPCacheURLSessionTests",
-      "HTTPCacheURLSessionLoadingTests", "HTTPCacheURLSessionStressTests",
-    ]
-  }
-  // Likewise for Hummingbird.
-  if sanitizer.hasPrefix("hummingbird") { tested += ["HTTPCacheHummingbird", "HTTPCacheHummingbirdTests"] }
-  // And for Redis.
-  if sanitizer.hasPrefix("redis") {
-    tested += [
-      "CHiredis", "HTTPCacheRedis", "LoopbackRedis", "HTTPCacheRedisTests", "HTTPCacheRedisServerTests",
-    ]
-  }
-  package.products = []
-  package.targets.removeAll { !tested.contains($0.name) }
-  if ["thread", "session", "hummingbird-thread", "redis-thread"].contains(sanitizer) {
-    for target in package.targets
-    where target.type != .system && !["HTTPCacheEngine", "CDescriptorCheck"].contains(target.name) {
-      target.dependencies.append("SanitizableMutex")
-      // Not all that is set otherwise: no file imports the module whose mutex it uses here.
-      target.swiftSettings = [.enableUpcomingFeature("ExistentialAny"), .define("SANITIZES_THREADS")]
-    }
-    package.targets.append(.target(name: "SanitizableMutex", swiftSettings: settings))
-  }
-}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
-import Synchronization
 
 /// The thread that writes the standard input of a child and reads its output, until both are closed or the child ends.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPTypes
-import Synchronization
 
 /// Records the interim responses that reached the client.
 final class InterimLog: Sendable {

@@ -5,6 +5,10 @@ import Foundation
 import HTTPCacheEngine
 import HTTPTypes
 
+#if !Proxy
+  #error("this target needs a trait of the package: pass --enable-all-traits")
+#endif
+
 /// A file of scenarios, in the export format of the public suite of cache behaviour.
 package struct ScenarioSuite: Decodable, Sendable {
   package var name: String

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
-import Synchronization
 
 /// The origin of one scenario, in memory: answers according to the steps and records its requests.
 package final class ScenarioOrigin: Sendable {

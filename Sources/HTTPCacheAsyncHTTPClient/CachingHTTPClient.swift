@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import AsyncHTTPClient
-import HTTPCaching
+// One import is enough to put a cache in front of a client.
+@_exported import AsyncHTTPClient
+@_exported import HTTPCaching
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypesHTTP1
+
+#if !AsyncHTTPClient
+  #error(
+    "HTTPCacheAsyncHTTPClient needs the trait AsyncHTTPClient: pass --traits AsyncHTTPClient or set it in your .package"
+  )
+#endif
 
 /// An `HTTPClient` with an HTTP cache in front.
 ///

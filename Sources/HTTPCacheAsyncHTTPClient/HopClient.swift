@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import AsyncHTTPClient
+import CacheMutex
 import HTTPCaching
 import Logging
 import NIOCore
@@ -9,7 +10,6 @@ import NIOHTTP1
 import NIOHTTPCompression
 import NIOHTTPTypesHTTP1
 import NIOSSL
-import Synchronization
 
 /// The transport to origins: a client with the configuration of the given one, that follows no redirect itself. Each hop
 /// is a request to the cache.

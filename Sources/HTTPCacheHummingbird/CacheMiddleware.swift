@@ -6,6 +6,15 @@ import HTTPCaching
 import HTTPTypes
 import Hummingbird
 
+// One import is enough. Declarations one by one: all of HTTPCaching would bring a second `CacheControl` beside Hummingbird's.
+@_exported import struct HTTPCacheEngine.TargetURI
+@_exported import class HTTPCaching.HTTPCache
+
+#if !Hummingbird
+  #error(
+    "HTTPCacheHummingbird needs the trait Hummingbird: pass --traits Hummingbird or set it in your .package")
+#endif
+
 /// A middleware that caches the responses of the routes behind it, as a shared cache that implements RFC 9111.
 ///
 /// ```swift

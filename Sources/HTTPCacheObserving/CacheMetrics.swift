@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import CoreMetrics
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
-import Synchronization
+
+#if !Observing
+  #error("HTTPCacheObserving needs the trait Observing: pass --traits Observing or set it in your .package")
+#endif
 
 /// Exact counts of the actions of caches, readable here and reported through swift-metrics.
 ///

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCaching
 import Logging
-import Synchronization
 
 /// Logs repeated failures: each kind once, then their number in at most one warning a minute, and their end.
 ///

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
 import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
-import Synchronization
+
+#if !Proxy
+  #error("HTTPCacheProxy needs the trait Proxy: pass --traits Proxy or set it in your .package")
+#endif
 
 /// A caching reverse proxy: an `HTTPCache` between clients and one origin, over sockets.
 ///

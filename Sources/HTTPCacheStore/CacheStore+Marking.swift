@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 extension CacheStore {
   /// Marks scopes: entries that belong to one of them, and were stored before, are outdated from now on. Returns when

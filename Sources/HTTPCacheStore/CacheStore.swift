@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 import SystemPackage
 
 /// A store of bytes under keys, in memory and on disk, with the variants of one resource side by side.

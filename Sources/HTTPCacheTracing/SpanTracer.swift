@@ -7,6 +7,10 @@ import HTTPTypes
 import Instrumentation
 import Tracing
 
+#if !Tracing
+  #error("HTTPCacheTracing needs the trait Tracing: pass --traits Tracing or set it in your .package")
+#endif
+
 /// Makes a span of each step.
 struct SpanTracer<Base: Tracer>: CacheTracer {
   let tracer: Base

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCaching
 import HTTPTypes
-import Synchronization
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

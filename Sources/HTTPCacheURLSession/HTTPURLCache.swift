@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
 import HTTPTypesFoundation
-import Synchronization
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

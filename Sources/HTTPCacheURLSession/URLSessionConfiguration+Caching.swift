@@ -2,7 +2,8 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
-import HTTPCaching
+// One import is enough for the two lines that switch the cache on.
+@_exported import HTTPCaching
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

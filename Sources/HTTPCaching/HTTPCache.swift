@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCacheEngine
+import CacheMutex
+// One import is enough: the cache's interface has types of the engine (Reason, RequestCachePolicy), of the store's
+// configuration and of HTTPTypes.
+@_exported import HTTPCacheEngine
 import HTTPCacheStore
-import HTTPTypes
-import Synchronization
+@_exported import HTTPTypes
 import SystemPackage
+
+@_exported import class HTTPCacheStore.CacheStore
+@_exported import struct SystemPackage.FilePath
 
 /// An HTTP cache: the rules of RFC 9111, a store in memory and on disk, and any transport.
 ///

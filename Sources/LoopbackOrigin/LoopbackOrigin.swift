@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Synchronization
+
+#if !Proxy && !AsyncHTTPClient
+  #error("this target needs a trait of the package: pass --enable-all-traits")
+#endif
 
 /// An HTTP/1.1 origin server on a free port of 127.0.0.1, for tests and benchmarks.
 ///

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import NIOCore
 import NIOPosix
-import Synchronization
 
 #if canImport(Glibc)
   import Glibc

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
-import Synchronization
 
 extension RedisServer {
   /// Ports that this process was given: a port is free again before its server uses it, and while that restarts.

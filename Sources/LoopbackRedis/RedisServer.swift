@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import ChildProcesses
 import Foundation
 import HTTPCacheRedis
-import Synchronization
+
+#if !Redis
+  #error("LoopbackRedis needs the trait Redis: pass --traits Redis, or run make test")
+#endif
 
 /// A process of `redis-server` on a free port of 127.0.0.1 or on a Unix domain socket, with its files in a folder.
 ///

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheRedis
-import Synchronization
 
 /// Servers that the tests of a process use one after the other. The first test starts them, and they end with the process.
 ///

@@ -4,6 +4,10 @@
 import ArgumentParser
 import HTTPCaching
 
+#if !CommandLine
+  #error("httpcache needs the trait CommandLine: pass --traits CommandLine or set it in your .package")
+#endif
+
 /// `httpcache`: the behaviour of an HTTP cache, on the command line.
 @main
 struct HTTPCacheCommand: AsyncParsableCommand {

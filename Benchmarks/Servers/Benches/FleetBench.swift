@@ -2,13 +2,13 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import CacheMutex
 import ChildProcesses
 import Foundation
 import HTTPCacheRedis
 import HTTPCaching
 import LoopbackOrigin
 import LoopbackRedis
-import Synchronization
 
 /// Proxies with a shared tier on Redis: requests that reach the origin, local hits, and the time of a removal.
 struct FleetBench: Sendable {

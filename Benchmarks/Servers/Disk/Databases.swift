@@ -2,9 +2,9 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import CacheMutex
 import Foundation
 import HTTPCacheStore
-import Synchronization
 
 /// A database under a lock, which is never synced. If it has transactions, each has 64 puts.
 final class DatabaseCache: DiskCache {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import NIOCore
 import NIOPosix
-import Synchronization
 
 /// The servers that `proxy` starts as child processes: the origin, and the yardstick that caches nothing.
 enum ChildServer {

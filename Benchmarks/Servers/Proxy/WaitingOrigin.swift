@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
-import Synchronization
 
 /// The origin of `waiting`: it answers each path after a time of its own.
 struct WaitingOrigin: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// Contenders that do the same in turns, round by round, so that other work on the machine affects all alike.
 package struct Contest {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import Histogram
-import Synchronization
 
 // In a build with Hummingbird, the compiler takes this module of libdispatch for the one that defines C's structures.
 #if canImport(CDispatch)

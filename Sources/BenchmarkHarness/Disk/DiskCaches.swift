@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheStore
-import Synchronization
 import SystemPackage
 
 /// The minimum of work: bytes appended to one file, and read by offset. No key, no head, no checksum.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import ChildProcesses
 import Dispatch
 import Foundation
-import Synchronization
 
 /// A directory that is removed after the body, however that ends; see also ``Interruption``.
 package enum TemporaryDirectory {

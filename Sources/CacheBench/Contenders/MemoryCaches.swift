@@ -3,9 +3,9 @@
 
 import BenchmarkHarness
 import CFloorTable
+import CacheMutex
 import Foundation
 import HTTPCacheStore
-import Synchronization
 
 /// The floor: a plain table in C that supports only lookups, to show their minimum cost. See `CFloorTable.h`.
 // Unchecked because of the pointer: lookups are safe from any thread, and none happens while the table is filled.

@@ -2,8 +2,8 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import CacheMutex
 import Foundation
-import Synchronization
 
 /// An HTTP/1.1 server on a free port of 127.0.0.1, with a thread for each connection.
 ///

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
 import NIOCore
 import NIOHTTP1
-import Synchronization
 
 /// The origins of all scenarios on one socket, identified by `Test-ID`.
 ///

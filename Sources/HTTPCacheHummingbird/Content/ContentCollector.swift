@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import Synchronization
 
 /// Collects the content of a response whose length is known to be small.
 final class ContentCollector: Sendable {

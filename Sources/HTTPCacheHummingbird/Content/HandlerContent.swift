@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import Synchronization
 
 /// The content that a handler writes, as a sequence that the cache reads: the writer waits for the reader.
 ///

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCaching
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import Synchronization
 
 /// What the task of a request knows about caching. It is a task-local value, so contexts need no member for it.
 struct CachingTask: Sendable {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCaching
 import HTTPTypes
-import Synchronization
 
 /// Where the fetches of the cache ask the task of a request to run its handler.
 ///

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
 import Hummingbird
-import Synchronization
 
 /// The cache of the route that handles a request: what `RequestContext.cache` returns.
 ///

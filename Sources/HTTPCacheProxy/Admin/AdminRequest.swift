@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
 import Logging
 import NIOHTTP1
-import Synchronization
 
 /// A request to the admin port, and its response.
 struct AdminRequest: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// The configuration of a running proxy; some of its settings may change.
 final class CurrentConfiguration: Sendable {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
 import NIOCore
-import Synchronization
 
 /// Carries the content of a message from the event loop that receives it to the task that reads it.
 ///

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
 import Logging
 import NIOCore
-import Synchronization
 import SystemPackage
 
 /// The access log: a line for each request, written by a dedicated thread.

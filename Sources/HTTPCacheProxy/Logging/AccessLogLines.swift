@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCaching
 import HTTPTypes
-import Synchronization
 
 /// The access log lines of one event loop, until the log's thread takes them.
 ///

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
 import HTTPTypes
 import NIOCore
-import Synchronization
 
 /// Turns bytes into requests, and passes each to its answerer.
 extension ClientConnection {

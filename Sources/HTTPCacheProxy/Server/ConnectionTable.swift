@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import Logging
 import NIOCore
-import Synchronization
 
 /// The open connections of a port, and its limits.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import NIOCore
-import Synchronization
 
 /// Runs tasks on an event loop while the loop serves, and after that on Swift's own threads.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import NIOCore
-import Synchronization
 
 /// The open channels of one kind. The proxy closes them when it ends, because its event loops may outlive it.
 final class OpenChannels: Sendable {

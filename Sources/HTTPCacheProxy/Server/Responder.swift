@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
 import HTTPTypes
 import Logging
 import NIOCore
-import Synchronization
 
 /// Answers one request with the result of the cache, and passes the parts of the response to the client's connection.
 struct Responder: Sendable {

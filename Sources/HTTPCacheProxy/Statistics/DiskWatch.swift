@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheStore
 import Logging
-import Synchronization
 
 /// Logs failed reads of the store's disk. Clients see them as misses, so they would otherwise go unnoticed.
 final class DiskWatch: Sendable {

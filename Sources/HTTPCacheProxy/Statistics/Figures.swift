@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
-import Synchronization
 
 /// The proxy's counters at one moment, or their differences between two moments.
 struct Figures: Sendable {

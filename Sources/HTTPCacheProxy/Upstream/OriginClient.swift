@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
 import NIOCore
 import NIOPosix
-import Synchronization
 
 /// Sends requests to the origin over a small pool of connections.
 ///

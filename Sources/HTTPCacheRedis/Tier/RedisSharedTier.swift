@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheStore
 import HTTPCaching
-import Synchronization
+
+#if !Redis
+  #error("HTTPCacheRedis needs the trait Redis: pass --traits Redis or set it in your .package")
+#endif
 
 /// A shared tier on Redis 7 or Valkey.
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCaching
-import Synchronization
 
 /// Wakes tasks that wait for the release of a lease. A connection of its own reads the stream of released leases while
 /// there is such a task.

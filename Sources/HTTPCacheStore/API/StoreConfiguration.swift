@@ -3,6 +3,9 @@
 
 import SystemPackage
 
+// One import is enough for the literal of a directory's path.
+@_exported import struct SystemPackage.FilePath
+
 extension CacheStore {
   /// The capacities, the directory and the policies of a store.
   ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// Remembers the keys that the disk recently turned away, so that they are admitted the next time.
 ///

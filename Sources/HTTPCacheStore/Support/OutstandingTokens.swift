@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// Knows how old the oldest ``RemovalToken`` in use is, so that marks and fences are kept only as long as an insert with
 /// such a token may come.

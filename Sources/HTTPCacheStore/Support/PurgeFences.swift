@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// Remembers sweeps: an insert or update in flight during a sweep must not bring back what the sweep removed. A fence is
 /// kept as long as a ``RemovalToken`` is older (`OutstandingTokens`), and keeps out only what it names.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCaching
-import Synchronization
 
 extension ResponseFolder {
   /// Returns a transport that writes the responses of another into this folder, once their content is complete.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCaching
-import Synchronization
+import CacheMutex
+// One import is enough: stubs and archives have types of the cache and of HTTPTypes in their interface.
+@_exported import HTTPCaching
 
 /// Answers requests without a server: by method, URL pattern and query.
 ///

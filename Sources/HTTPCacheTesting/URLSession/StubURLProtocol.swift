@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheEngine
 import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import HTTPTypesFoundation
-import Synchronization
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
-import Synchronization
 
 /// The entries under a key that may answer a request.
 struct FoundEntries: Sendable {

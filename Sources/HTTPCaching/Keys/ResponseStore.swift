@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
-import Synchronization
 
 /// The store of a cache as HTTP sees it: it finds the stored responses of a request, and the places of new ones.
 ///

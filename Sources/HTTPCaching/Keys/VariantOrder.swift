@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheStore
-import Synchronization
 
 /// The order in which the variants under each key were last used, for keys with several, so that the number of variants
 /// of one key is bounded, and the one used least recently gives way.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
-import Synchronization
 
 /// A response from the store or from the origin, and the reason why the client gets it.
 public struct CachedResponse: Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
-import Synchronization
 
 /// One node's connection to an ``InMemorySharedServer``, with faults that a test switches on and off.
 package final class InMemorySharedTier: SharedTier {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
-import Synchronization
 
 /// Finding responses in the tier, and the leases of requests to the origin.
 extension SharedTierLink {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
-import Synchronization
 
 /// Following the log: heartbeats, records, and the position that is kept beside the disk.
 extension SharedTierLink {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
-import Synchronization
 
 /// The responses that wait to be stored in the tier, oldest first.
 struct SharedWriteQueue: Sendable {

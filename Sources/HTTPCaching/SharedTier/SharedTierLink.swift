@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
-import Synchronization
 
 /// A cache's relation to its shared tier: finding, storing in the background, removals to and from the log, and whether
 /// the cache is in step.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Dispatch
-import Synchronization
 
 /// Threads for calls that may block on the disk, so that Swift's cooperative threads never block.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// A value under a lock, and the tasks that wait for a condition on it. Each change may wake them, and none looks twice
 /// without a change.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheStore
-import Synchronization
 
 /// The content of one response between the origin, the store and any number of readers.
 ///

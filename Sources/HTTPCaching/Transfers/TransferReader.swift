@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheStore
-import Synchronization
 
 /// A caller's reader of a transfer. It can be read once. When it is released, or its task is cancelled, the transfer
 /// has one reader less.

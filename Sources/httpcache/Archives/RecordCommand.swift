@@ -2,11 +2,11 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import CacheMutex
 import Foundation
 import HTTPCacheTesting
 import HTTPCacheURLSession
 import HTTPCaching
-import Synchronization
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Conformance
 import HTTPCacheProxy
 import HTTPCaching
 import Logging
-import Synchronization
 
 /// The proxies of a live run.
 protocol LiveProxies: Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Logging
-import Synchronization
 
 /// The level of a process's log, which may change while it runs.
 final class SharedLogLevel: Sendable {

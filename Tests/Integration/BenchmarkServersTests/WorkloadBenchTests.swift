@@ -3,8 +3,8 @@
 
 import ArgumentParser
 import BenchmarkHarness
+import CacheMutex
 import HTTPCacheStore
-import Synchronization
 import Testing
 
 @testable import CacheBench

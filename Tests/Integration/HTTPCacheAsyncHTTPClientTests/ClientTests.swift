@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheAsyncHTTPClient
 import LoopbackOrigin
 import NIOCore
 import NIOHTTP1
 import NIOSSL
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheAsyncHTTPClient
 import HTTPCacheStore
@@ -8,7 +9,6 @@ import LoopbackOrigin
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
-import Synchronization
 import TestSupport
 import Testing
 

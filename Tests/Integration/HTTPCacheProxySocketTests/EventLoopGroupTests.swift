@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheProxy
 import HTTPCacheStore
 import HTTPCaching
 import Logging
 import NIOCore
 import NIOPosix
-import Synchronization
 import Testing
 
 @Suite("The proxy's event loops", .timeLimit(.minutes(10)))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import LoopbackOrigin
 import NIOCore
 import NIOPosix
-import Synchronization
 import TestSupport
 
 #if canImport(Glibc)

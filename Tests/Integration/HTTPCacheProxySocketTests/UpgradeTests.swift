@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheProxy
 import NIOCore
-import Synchronization
 import Testing
 
 @Suite("Upgrades to other protocols", .timeLimit(.minutes(10)))

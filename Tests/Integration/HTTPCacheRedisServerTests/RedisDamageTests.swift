@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheRedis
 import HTTPTypes
 import LoopbackRedis
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Dispatch
 import HTTPCacheRedis
 import HTTPCaching
 import LoopbackRedis
 import NIOCore
 import NIOPosix
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheEngine
 import HTTPCacheURLSession
@@ -8,7 +9,6 @@ import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
 import SessionFixture
-import Synchronization
 import Testing
 
 #if canImport(FoundationNetworking)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheEngine
 import HTTPCacheStore
@@ -9,7 +10,6 @@ import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
 import SessionFixture
-import Synchronization
 import TestSupport
 import Testing
 

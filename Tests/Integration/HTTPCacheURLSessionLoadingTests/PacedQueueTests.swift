@@ -3,7 +3,7 @@
 
 #if canImport(FoundationNetworking)
   import Foundation
-  import Synchronization
+  import CacheMutex
   import Testing
 
   @testable import HTTPCacheURLSession

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import LoopbackOrigin
 import SessionFixture
-import Synchronization
 import TestSupport
 import Testing
 

@@ -2,12 +2,12 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import CacheMutex
 import Foundation
 import HTTPCacheRedis
 import HTTPTypes
 import LoopbackOrigin
 import LoopbackRedis
-import Synchronization
 import TestSupport
 
 /// Starts everything, causes faults, and checks the answers.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import NIOCore
 import NIOPosix
-import Synchronization
 
 /// A TCP proxy between a node and Redis, which delays, holds back or closes what passes.
 final class FaultLine: Sendable {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import ChildProcesses
 import Foundation
-import Synchronization
 
 /// A proxy process, which can be killed, stopped and started again.
 final class Node: Sendable {

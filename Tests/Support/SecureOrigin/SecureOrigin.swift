@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPTypes
 import LoopbackOrigin
@@ -9,8 +10,11 @@ import NIOHTTP1
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
-import Synchronization
 import TestSupport
+
+#if !TLSTests && !AsyncHTTPClient
+  #error("this target needs a trait of the package: pass --enable-all-traits")
+#endif
 
 /// An origin server on a free port of 127.0.0.1 that speaks TLS, with HTTP/2 or HTTP/1.1.
 package final class SecureOrigin: Sendable {

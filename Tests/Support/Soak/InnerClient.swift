@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import NIOCore
-import Synchronization
 
 /// Counts the requests for content of 5 MB: a client collects each content whole, and that memory is not the cache's.
 final class LargeCount: Sendable {

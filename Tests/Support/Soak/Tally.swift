@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// What the clients of one door have done, and whether they are to go on.
 final class Tally: Sendable {

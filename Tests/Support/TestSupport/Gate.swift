@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// Holds back those who come until it is opened, and tells how many have come.
 package final class Gate: Sendable {

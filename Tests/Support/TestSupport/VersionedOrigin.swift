@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCaching
 import HTTPTypes
-import Synchronization
 
 /// An origin whose responses name their version and have one shape.
 package final class VersionedOrigin: Sendable {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheObserving
 import HTTPCacheStore
 import HTTPCaching
 import InMemoryLogging
 import Logging
-import Synchronization
 import TestSupport
 import Testing
 

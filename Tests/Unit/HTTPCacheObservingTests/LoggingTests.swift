@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheStore
 import HTTPCaching
 import InMemoryLogging
 import Logging
-import Synchronization
 import Testing
 
 @Suite("The log of a cache", .timeLimit(.minutes(10)))

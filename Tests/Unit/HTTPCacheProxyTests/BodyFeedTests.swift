@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCaching
 import NIOCore
-import Synchronization
 import Testing
 
 @testable import HTTPCacheProxy

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPTypes
 import Logging
 import NIOCore
 import NIOEmbedded
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCaching
 import HTTPTypes
 import NIOCore
 import NIOEmbedded
-import Synchronization
 import Testing
 
 @testable import HTTPCacheProxy

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheTesting
 import HTTPTypes
-import Synchronization
 import Testing
 
 @Suite("Archives in a cache", .timeLimit(.minutes(10)))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
-import Synchronization
 
 /// An origin of one resource that changes, understands ranges and preconditions, and breaks off where it is told to.
 ///

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import NIOCore
 import NIOPosix
 import NIOSSL
-import Synchronization
 
 /// The part of a ``RedisConnection`` that lives on its event loop: it connects, sends requests and receives replies.
 final class ConnectionCore: ChannelInboundHandler {

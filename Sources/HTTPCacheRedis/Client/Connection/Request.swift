@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import NIOCore
-import Synchronization
 
 /// Commands that are sent in one write, and the caller that waits for their replies.
 ///

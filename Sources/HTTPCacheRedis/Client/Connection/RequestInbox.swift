@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 
 /// Where any thread leaves requests for the event loop of a connection, and what bounds all that waits there.
 ///

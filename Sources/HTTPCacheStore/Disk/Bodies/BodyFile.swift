@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Synchronization
+import CacheMutex
 import SystemPackage
 
 /// Writes a large body to its own file as it arrives, in 64 KiB of memory.

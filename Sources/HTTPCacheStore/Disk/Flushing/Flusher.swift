@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Dispatch
-import Synchronization
 
 /// The source of a flusher's bytes. `LockedLog` is one; a test can use another.
 protocol FlushSource: AnyObject, Sendable {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
-import Synchronization
 import SystemPackage
 import TestSupport
 import Testing

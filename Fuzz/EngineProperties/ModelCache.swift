@@ -7,7 +7,7 @@ import RawStructuredFieldValues
 
 /// The smallest cache around the engine: the responses stored for one URI, and a clock that may go anywhere.
 ///
-/// Every plan and every outcome is compared with what the text of the messages allows, read anew each time: an oracle that
+/// Every plan and every outcome is compared with what the text of the messages allows, read again each time: an oracle that
 /// knows only prohibitions, and shares no rule with the engine.
 struct ModelCache {
   let engine: CacheEngine
@@ -26,8 +26,8 @@ struct ModelCache {
 
   /// Whether the origin answers a request for a range of its content, of ten bytes, with that range.
   var originHasRanges = false
-  /// Where a transfer breaks off, in bytes; 0 where none does.
-  var breaksOff: Int64 = 0
+  /// Where a transfer ends early, in bytes; 0 where none does.
+  var endsEarlyAt: Int64 = 0
 
   private var isShared: Bool { engine.configuration.kind == .shared }
 
@@ -105,14 +105,15 @@ struct ModelCache {
     try checkContent(
       service.content, of: stored, with: contents[service.candidate], age: service.ageInSeconds, for: request)
     if let revalidation = service.revalidation {
-      try require(service.isStale, "validated behind, and not stale")
+      try require(service.isStale, "validated in the background, and not stale")
       try require(!asked.contains(.onlyIfCached), "only-if-cached forbids the network")
       // The client's conditions, and as a rule its range, are answered already.
       var question = request
       for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] {
         question.headerFields[fields: name] = revalidation.original.headerFields[fields: name]
         try require(
-          name == .range || revalidation.original.headerFields[name] == nil, "\(name) behind the client")
+          name == .range || revalidation.original.headerFields[name] == nil,
+          "\(name), which the client did not send")
       }
       try check(revalidation, question)
     }
@@ -228,7 +229,7 @@ struct ModelCache {
         !again.isValidation && again.completion == nil, "asks again with a condition that failed")
       // Nothing is stored of the answer, so the candidates are the same still.
       let last = engine.outcome(of: exchange(again, result))
-      if case .forwardAgain = last.answer { throw Violation(description: "asks for ever") }
+      if case .forwardAgain = last.answer { throw Violation(description: "asks without an end") }
       try check(last, again, result)
       try apply(last, again, result)
     } else {
@@ -367,14 +368,14 @@ struct ModelCache {
       let scope = invalidated.scope
       try require(scope.target.hasSameOrigin(as: target), "invalidates another origin: \(scope)")
       if invalidated.reason == .clearedByOrigin {
-        try require(isCleared && scope.group == nil, "cleared by nobody")
+        try require(isCleared && scope.group == nil, "cleared by no response")
         if case .store = outcome.storage { throw Violation(description: "stores what clears") }
       } else {
         try require(!isSafe, "a safe method invalidates \(scope)")
         guard let group = scope.group else { throw Violation(description: "invalidates everything") }
         try require(
           candidates.contains { $0.groups.contains(group) }
-            || StructuredValue.strings(named)?.contains(group) == true, "nobody named \(scope)")
+            || StructuredValue.strings(named)?.contains(group) == true, "no response named \(scope)")
       }
     }
   }
@@ -388,7 +389,9 @@ struct ModelCache {
     let asked = forwarding.original.headerFields
     var new: (response: StoredResponse, positions: [Range<Int64>])?
     if case .store(var stored, _) = outcome.storage {
-      if let incomplete = breaksOff > 0 ? outcome.incomplete(after: breaksOff) : nil { stored = incomplete }
+      if let incomplete = endsEarlyAt > 0 ? outcome.incomplete(after: endsEarlyAt) : nil {
+        stored = incomplete
+      }
       if stored.contentLength == nil { stored.contentLength = Int64(candidates.count * 5) }
       new = (stored, stored.parts?.ranges ?? [0..<(stored.contentLength ?? 0)])
     }

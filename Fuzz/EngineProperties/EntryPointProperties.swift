@@ -4,9 +4,9 @@
 import HTTPCacheEngine
 import HTTPTypes
 
-/// What must hold of both doors of the engine, over a series of requests for one URI.
-package enum DoorProperties {
-  static func doors(_ bytes: [UInt8]) throws {
+/// What must hold of both entry points of the engine, over a series of requests for one URI.
+package enum EntryPointProperties {
+  static func entryPoints(_ bytes: [UInt8]) throws {
     _ = try servings(bytes)
   }
 
@@ -29,7 +29,7 @@ package enum DoorProperties {
       var request = numbers.request()
       request.scheme = scheme
       let cut = numbers.byte()
-      model.breaksOff = cut < 200 ? 0 : Int64(cut - 199) % 12
+      model.endsEarlyAt = cut < 200 ? 0 : Int64(cut - 199) % 12
       let result: CacheEngine.Exchange.Result = numbers.byte() < 24 ? .failure : .response(numbers.response())
       try model.exchange(request, policy: policy, result)
       // The clock mostly goes on a little, and may go back.

@@ -98,7 +98,7 @@ enum ReadingProperty {
 }
 
 extension HTTPFields {
-  /// The fields of some lines; what is none is left out.
+  /// The fields of some lines, without the lines that are not valid.
   init(headIn bytes: [UInt8]) {
     self.init()
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {

@@ -31,7 +31,7 @@ package struct Property: Sendable {
     Property(name: "heads", input: .text, check: ParserProperties.heads),
     Property(name: "storedForm", input: .stored, check: CodingProperties.storedForm),
     Property(name: "cacheStatus", input: .numbers, check: CodingProperties.cacheStatus),
-    Property(name: "doors", input: .numbers, check: DoorProperties.doors),
+    Property(name: "entryPoints", input: .numbers, check: EntryPointProperties.entryPoints),
     Property(name: "loosening", input: .numbers, check: LooseningProperty.loosening),
     Property(name: "targeted", input: .text, check: FieldProperties.targeted),
     Property(name: "groups", input: .text, check: FieldProperties.groups),

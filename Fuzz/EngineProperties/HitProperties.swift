@@ -4,7 +4,7 @@
 import HTTPCacheEngine
 import HTTPTypes
 
-/// What must hold of the first door's short way: what it serves, the door serves just so.
+/// What must hold of a hit's short way: it serves what the plan serves, in the same form.
 package enum HitProperties {
   /// Over requests that are mostly the one that the response was stored for.
   static func hits(_ bytes: [UInt8]) throws {
@@ -42,7 +42,7 @@ package enum HitProperties {
     return model.hits
   }
 
-  /// Whatever the bytes are, reading their front does not crash, and says of what can be read what the door says.
+  /// Whatever the bytes are, reading their front does not crash. Of what can be read it says what the plan says.
   static func front(_ bytes: [UInt8]) throws {
     let decoded = StoredResponse(decoding: bytes[...])
     let canDecode = bytes.withUnsafeBytes { StoredResponse.canDecode($0.bytes) }

@@ -68,7 +68,7 @@ extension ModelCache {
     try require(head.headerFields[.contentLength] == String(count), "another length than the pieces'")
   }
 
-  /// What is stored of a content that came, as a whole or up to where it broke off, are bytes that were there.
+  /// What is stored of a content that came, as a whole or up to where it ended early, are bytes that were there.
   func checkAssembly(_ outcome: CacheEngine.Outcome, _ stored: StoredResponse, _ head: HTTPResponse) throws {
     guard let assembly = outcome.assembly else {
       try require(stored.parts == nil, "a part of nothing that came")
@@ -81,7 +81,7 @@ extension ModelCache {
         joined(assembly, assembly.received) == stored.parts?.ranges ?? [0..<(stored.contentLength ?? -1)],
         "claims what did not come: \(assembly)")
     }
-    for count in [1, breaksOff, Int64(assembly.received.count) - 1] {
+    for count in [1, endsEarlyAt, Int64(assembly.received.count) - 1] {
       guard let incomplete = outcome.incomplete(after: count) else { continue }
       try require(count > 0 && count < assembly.received.count, "stores of nothing")
       let came = assembly.received.lowerBound..<assembly.received.lowerBound + count

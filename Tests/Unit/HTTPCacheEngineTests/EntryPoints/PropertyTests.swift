@@ -85,13 +85,13 @@ struct PropertyTests {
   }
 
   @Test("Generated inputs crash neither entry point, and no plan serves a forbidden response")
-  func doors() throws {
+  func entryPoints() throws {
     var numbers = SeededNumbers(seed: 23)
     var servings = 0
     for _ in 0..<2500 {
       let bytes = Self.input(.numbers, &numbers)
       do {
-        servings += try DoorProperties.servings(bytes)
+        servings += try EntryPointProperties.servings(bytes)
       } catch {
         Issue.record("\(error): \(bytes)")
         return

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-// Copyright (c) 2026 the HTTPCacheEngine authors
-
-// A declaration in the module shadows an imported one: see `PthreadMutex`.
-#if SANITIZES_THREADS
-  import SanitizableMutex
-
-  typealias Mutex = PthreadMutex
-#endif
