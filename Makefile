@@ -30,7 +30,7 @@ FUZZ_LIMITS = -max_len=512 -timeout=5 -rss_limit_mb=1024 -malloc_limit_mb=64 -di
 TSAN = exitcode=66 second_deadlock_stack=1
 # Leaks are not looked for: Swift's metadata counts as leaked.
 ASAN = detect_leaks=0
-STORE_TESTS = ^(HTTPCacheStore|HTTPCaching|HTTPCachingRelease|StoreCrash|ChildProcesses)Tests
+STORE_TESTS = ^(HTTPCacheStore|HTTPCaching)Tests
 
 .DEFAULT_GOAL := help
 # The targets build in the same folders, and measure time: one after the other, even with `make -j`.
@@ -83,7 +83,7 @@ build-tests: check
 	@$(BUILD) $(FLAGS) --build-tests
 
 test-session: check ## run ten thousand requests through a URLSession, a hundred at once
-	STRESS_REQUESTS=10000 $(TEST) --filter HTTPCacheURLSessionStressTests.StressTests
+	STRESS_REQUESTS=10000 $(TEST) --filter HTTPCacheURLSessionTests.LongStressTests
 
 test-thread: check ## run the tests of many threads, or TESTS, under ThreadSanitizer
 	TSAN_OPTIONS="$(TSAN)" STRESS_REQUESTS=10000 $(SWIFT) test $(TRAITS) --sanitize=thread -Xswiftc -DSANITIZES_THREADS \
@@ -91,18 +91,18 @@ test-thread: check ## run the tests of many threads, or TESTS, under ThreadSanit
 	  --filter "$(or $(TESTS),ThreadTests|SpareBlocksTests|MarksTests|FetchTests|StreamingTests|ConcurrencyTests|EventTests)"
 
 test-crash: check ## kill processes over a store, and take the power from simulated ones, ROUNDS times each
-	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(TEST) --filter "StoreCrashTests|PowerLossTests"
+	HTTPCACHE_CRASH_ROUNDS=$(or $(ROUNDS),200) $(TEST) --filter "CrashTests|PowerLossTests"
 
 test-large: check ## let responses of 2 GiB pass through the cache, and look at the memory that takes
 	HTTPCACHE_LARGE_BYTES=2147483648 $(TEST) --no-parallel --filter "LargeResponseTests|LargeClientTests"
 
 soak: check ## send requests of all kinds through proxy and adapters for MINUTES, with a SEED, and fail if anything grows
-	$(BUILD) -c release --product Soak
-	"$(SCRATCH)/release/Soak" --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
+	$(BUILD) -c release --product TestTool
+	"$(SCRATCH)/release/TestTool" soak --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
 
 fleet: check ## kill, stop and cut off proxies with a shared tier and their Redis, ROUNDS times, with a SEED
-	$(BUILD) $(FLAGS) --product FleetDriver
-	"$(SCRATCH)/debug/FleetDriver" --rounds $(or $(ROUNDS),200) $(if $(SEED),--seed $(SEED))
+	$(BUILD) $(FLAGS) --product TestTool
+	"$(SCRATCH)/debug/TestTool" fleet --rounds $(or $(ROUNDS),200) $(if $(SEED),--seed $(SEED))
 
 test-address: check ## run the tests of store and cache, or TESTS, under AddressSanitizer
 	ASAN_OPTIONS="$(ASAN)" $(SWIFT) test $(TRAITS) --sanitize=address --scratch-path "$(SCRATCH)/address" \
@@ -125,7 +125,7 @@ fuzz-corpus: check ## pick the few inputs that take the branches of all that wer
 conformance-live: check ## run the scenarios, or those of FILE, through proxies over sockets in real time
 	$(BUILD) -c release --product httpcache
 	for kind in shared cdn private; do \
-	  echo "$$kind:"; "$(SCRATCH)/release/httpcache" conform --live --cache $$kind $(or $(FILE),Tests/Unit/ConformanceTests/Scenarios/*.json) || exit 1; \
+	  echo "$$kind:"; "$(SCRATCH)/release/httpcache" conform --live --cache $$kind $(or $(FILE),Tests/CommandTests/Unit/Conformance/Scenarios/*.json) || exit 1; \
 	done
 
 # MARK: Examples
@@ -144,7 +144,7 @@ example-gateway: check ## build Examples/Gateway and take its tour: cached upstr
 # MARK: Documentation
 
 api: check ## write Documentation/API, the list of all public declarations
-	$(SWIFT) run $(TRAITS) --scratch-path "$(SCRATCH)" APIDigest
+	$(SWIFT) run $(TRAITS) --scratch-path "$(SCRATCH)" TestTool api
 
 docs: build-tests ## build the documentation site in SCRATCH/site from the same build as the tests; a warning is an error
 	@bash scripts/docs.sh
@@ -153,13 +153,13 @@ docs-test: ## run the commands of the documentation, or of PAGES, in a fresh clo
 	@clone=$$(mktemp -d) && trap 'rm -rf "$$clone"' EXIT && git clone --quiet . "$$clone/HTTPCacheEngine" \
 	  && cd "$$clone/HTTPCacheEngine" && env -u SCRATCH -u FLAGS bash scripts/docs-test.sh $(PAGES)
 
-snippets: check ## write Tests/Unit/SnippetTests/Generated: the code in the README and in the articles
+snippets: check ## write Tests/PackageTests/Unit/Snippets/Generated: the code in the README and in the articles
 	HTTPCACHE_WRITE_SNIPPETS=1 $(TEST) --filter SnippetTests
 
 options: check ## write Documentation/Operating/Options.md and the manual pages, from the help of httpcache
 	$(BUILD) $(FLAGS) --product httpcache
-	$(BUILD) $(FLAGS) --product OptionsReference
-	"$(SCRATCH)/debug/httpcache" --experimental-dump-help | "$(SCRATCH)/debug/OptionsReference"
+	$(BUILD) $(FLAGS) --product TestTool
+	"$(SCRATCH)/debug/httpcache" --experimental-dump-help | "$(SCRATCH)/debug/TestTool" options
 
 # MARK: Text
 

@@ -9,57 +9,43 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// On Linux libxxhash computes the hashes, elsewhere `SwiftXXH3`, with the same values. `make test-swift-hash` sets the
-/// variable, which leaves libxxhash out on Linux too.
-let libxxhash: [Target.Dependency] =
-  Context.environment["HTTPCACHE_SWIFT_HASH"] == nil
-  ? [.target(name: "CXXHash", condition: .when(platforms: [.linux]))] : []
-
-let httpTypes: Target.Dependency = .product(name: "HTTPTypes", package: "swift-http-types")
-// For structured fields only: they parse strictly, and the fields of old do not.
-let structuredFields: Target.Dependency = .product(
-  name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
 // Packages that only some products need are behind a trait: without the trait, they are not even fetched.
-let arguments: Target.Dependency = .product(
-  name: "ArgumentParser", package: "swift-argument-parser",
-  condition: .when(traits: ["CommandLine", "Benchmarks"]))
-func nio(_ name: String) -> Target.Dependency {
-  .product(
-    name: name, package: "swift-nio",
-    condition: .when(traits: ["Proxy", "AsyncHTTPClient", "Hummingbird", "Redis"]))
-}
-func logging(_ name: String) -> Target.Dependency {
-  .product(
-    name: name, package: "swift-log",
-    condition: .when(traits: ["Observing", "AsyncHTTPClient", "Hummingbird", "Redis"]))
-}
-func asyncHTTPClient(_ name: String = "AsyncHTTPClient", in package: String = "async-http-client")
-  -> Target.Dependency
-{
-  .product(name: name, package: package, condition: .when(traits: ["AsyncHTTPClient"]))
-}
-func metrics(_ name: String) -> Target.Dependency {
-  .product(name: name, package: "swift-metrics", condition: .when(traits: ["Observing"]))
-}
-func lifecycle(_ name: String) -> Target.Dependency {
-  .product(name: name, package: "swift-service-lifecycle", condition: .when(traits: ["Proxy"]))
-}
-func tracing(_ name: String) -> Target.Dependency {
-  .product(name: name, package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
-}
-let histogram: Target.Dependency = .product(
-  name: "Histogram", package: "hdrhistogram-swift", condition: .when(traits: ["Benchmarks"]))
-let yams: Target.Dependency = .product(
-  name: "Yams", package: "Yams", condition: .when(traits: ["CommandLine"]))
+extension Target.Dependency {
+  static func product(_ name: String, _ package: String, _ traits: Set<String>? = nil) -> Self {
+    .product(name: name, package: package, condition: traits.flatMap { .when(traits: $0) })
+  }
+  static func nio(_ name: String) -> Self {
+    .product(name, "swift-nio", ["Proxy", "AsyncHTTPClient", "Hummingbird", "Redis"])
+  }
+  static func log(_ name: String = "Logging") -> Self {
+    .product(name, "swift-log", ["Observing", "AsyncHTTPClient", "Hummingbird"])
+  }
+  static func tracing(_ name: String) -> Self { .product(name, "swift-distributed-tracing", ["Tracing"]) }
+  static func extras(_ name: String) -> Self { .product(name, "swift-nio-extras", ["AsyncHTTPClient"]) }
+  static func lifecycle(_ name: String) -> Self { .product(name, "swift-service-lifecycle", ["Proxy"]) }
 
-func hummingbird(_ name: String) -> Target.Dependency {
-  .product(name: name, package: "hummingbird", condition: .when(traits: ["Hummingbird"]))
+  static let httpTypes = product("HTTPTypes", "swift-http-types")
+  static let httpTypesFoundation = product("HTTPTypesFoundation", "swift-http-types")
+  /// For structured fields only: they parse strictly, and the fields of old do not.
+  static let structuredFields = product("RawStructuredFieldValues", "swift-http-structured-headers")
+  static let system = product("SystemPackage", "swift-system")
+  static let arguments = product("ArgumentParser", "swift-argument-parser", ["CommandLine", "Benchmarks"])
+  static let client = product("AsyncHTTPClient", "async-http-client", ["AsyncHTTPClient"])
+  static let hummingbird = product("Hummingbird", "hummingbird", ["Hummingbird"])
+  static let tls = product("NIOSSL", "swift-nio-ssl", ["AsyncHTTPClient", "Redis"])
+  /// On Linux libxxhash computes the hashes, elsewhere `SwiftXXH3`, with the same values. `make test-swift-hash` sets the
+  /// variable, which leaves libxxhash out on Linux too.
+  static let xxHash: [Self] =
+    Context.environment["HTTPCACHE_SWIFT_HASH"] == nil
+    ? [.target(name: "CXXHash", condition: .when(platforms: [.linux]))] : []
+  /// For connections to Redis.
+  static let hiredis = target(name: "CHiredis", condition: .when(traits: ["Redis"]))
 }
 
-/// For an origin that speaks TLS and HTTP/2, in tests only.
-func tls(_ name: String, in package: String) -> Target.Dependency {
-  .product(name: name, package: package, condition: .when(traits: ["TLSTests", "AsyncHTTPClient"]))
-}
+/// What is built on the cache.
+let cache: [Target.Dependency] = [
+  "CacheMutex", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", .httpTypes,
+]
 
 #if os(macOS)
   let hiredisPackage: String? = "hiredis"
@@ -67,10 +53,15 @@ func tls(_ name: String, in package: String) -> Target.Dependency {
   /// Its headers are in the usual place, and the package manager warns of the flags that pkg-config returns.
   let hiredisPackage: String? = nil
 #endif
-/// For connections to Redis.
-let hiredis: Target.Dependency = .target(name: "CHiredis", condition: .when(traits: ["Redis"]))
-let redisTLS: Target.Dependency = .product(
-  name: "NIOSSL", package: "swift-nio-ssl", condition: .when(traits: ["Redis"]))
+
+func library(_ name: String, exclude: [String] = [], _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
+}
+
+func tests(_ name: String, exclude: [String] = [], _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(
+    name: name, dependencies: dependencies + ["TestSupport"], exclude: exclude, swiftSettings: settings)
+}
 
 /// `make fuzz` sets the variable, and the flags without which the fuzzer does not link.
 let fuzzing: [Target] =
@@ -79,7 +70,7 @@ let fuzzing: [Target] =
   : [
     .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
     .executableTarget(
-      name: "fuzz", dependencies: ["CLibFuzzer", "EngineProperties", httpTypes], path: "Fuzz/fuzz",
+      name: "fuzz", dependencies: ["CLibFuzzer", "EngineProperties", .httpTypes], path: "Fuzz/fuzz",
       swiftSettings: settings),
   ]
 
@@ -124,9 +115,6 @@ let package = Package(
     .trait(
       name: "ServerBenchmarks", description: "The command cache-bench-servers, and what it measures.",
       enabledTraits: ["Benchmarks", "CommandLine", "AsyncHTTPClient", "Hummingbird", "Redis"]),
-    .trait(
-      name: "TLSTests", description: "The tests of HTTPCacheURLSession over TLS; no product needs it.",
-      enabledTraits: ["Proxy"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -148,567 +136,208 @@ let package = Package(
   ],
   targets: [
     // What is right: RFC 9111 as values and pure functions.
-    .target(name: "HTTPCacheEngine", dependencies: [httpTypes, structuredFields], swiftSettings: settings),
-
-    // The mutex of all the others.
-    .target(name: "CacheMutex", swiftSettings: settings),
-
+    library("HTTPCacheEngine", [.httpTypes, .structuredFields]),
     // Where bytes live: memory and disk.
-    .systemLibrary(
-      name: "CXXHash", pkgConfig: "libxxhash",
-      providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
-    // What Swift has no name for: prefetching, and blocks for a file.
-    .systemLibrary(name: "CStorePrimitives"),
-    .target(
-      name: "HTTPCacheStore",
-      dependencies: libxxhash + [
-        "CacheMutex",
-        "CStorePrimitives", .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      exclude: ["Disk/Format.md"], swiftSettings: settings),
-
+    library(
+      "HTTPCacheStore", exclude: ["Disk/Format.md"],
+      Target.Dependency.xxHash + ["CPlatform", "CacheMutex", .system]),
     // The cache: engine, store and a transport.
-    .target(
-      name: "HTTPCaching",
-      dependencies: [
-        "CacheMutex",
-        "CMalloc", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      swiftSettings: settings),
+    library(
+      "HTTPCaching", ["CPlatform", "CacheMutex", "HTTPCacheEngine", "HTTPCacheStore", .httpTypes, .system]),
 
-    // Its events, as log messages and metrics: apart, so that the cache itself needs no such packages.
-    .target(
-      name: "HTTPCacheObserving",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore",
-        logging("Logging"),
-        metrics("CoreMetrics"),
-      ],
-      swiftSettings: settings),
-
-    // Its steps, as spans.
-    .target(
-      name: "HTTPCacheTracing",
-      dependencies: [
-        "HTTPCaching", "HTTPCacheEngine", httpTypes, tracing("Instrumentation"), tracing("Tracing"),
-      ],
-      swiftSettings: settings),
+    // Its events as log messages and metrics, and its steps as spans: apart, so that the cache itself needs no such packages.
+    library(
+      "HTTPCacheObserving", cache + [.log(), .product("CoreMetrics", "swift-metrics", ["Observing"])]),
+    library(
+      "HTTPCacheTracing", cache + [.tracing("Instrumentation"), .tracing("Tracing")]),
 
     // Transports, thin.
-    .target(
-      name: "HTTPCacheURLSession",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheStore", httpTypes,
-        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
-        .product(name: "SystemPackage", package: "swift-system"),
-        structuredFields,
-      ],
-      swiftSettings: settings),
-
-    .target(
-      name: "HTTPCacheAsyncHTTPClient",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCaching", "HTTPCacheEngine", httpTypes,
-        asyncHTTPClient(),
-        asyncHTTPClient("NIOHTTPTypesHTTP1", in: "swift-nio-extras"),
-        asyncHTTPClient("NIOHTTPCompression", in: "swift-nio-extras"),
-        asyncHTTPClient("NIOSSL", in: "swift-nio-ssl"),
-        nio("NIOCore"),
-        nio("NIOHTTP1"),
-        logging("Logging"),
-      ],
-      swiftSettings: settings),
-
+    library(
+      "HTTPCacheURLSession", cache + [.httpTypesFoundation, .system]),
+    library(
+      "HTTPCacheAsyncHTTPClient",
+      cache + [
+        .client, .extras("NIOHTTPCompression"), .extras("NIOHTTPTypesHTTP1"), .log(), .nio("NIOCore"),
+        .nio("NIOHTTP1"), .tls,
+      ]),
     // Responses without a server: stubs, recordings, archives.
-    .target(
-      name: "HTTPCacheTesting",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheURLSession", httpTypes,
-        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
-      ],
-      exclude: ["Archives/Format.md"], swiftSettings: settings),
-
-    // What a lookup costs at the least, in C: a yardstick of the benchmarks; not a product.
-    .target(name: "CFloorTable", dependencies: ["CXXHash"]),
-    // The same for fetching values from Redis.
-    .target(name: "CHiredisFloor", dependencies: ["CHiredis"], linkerSettings: [.linkedLibrary("hiredis")]),
-    // What Swift's module of glibc leaves out: counts for the benchmarks, and returning freed memory.
-    .systemLibrary(name: "CMalloc"),
-
-    // The cache in front of an origin, over sockets.
-    .target(
-      name: "HTTPCacheProxy",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCaching", "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheStore", httpTypes,
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        nio("NIOHTTP1"),
-        logging("Logging"),
-        lifecycle("ServiceLifecycle"),
-        lifecycle("UnixSignals"),
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      swiftSettings: settings),
-
+    library(
+      "HTTPCacheTesting", exclude: ["Archives/Format.md"],
+      cache + ["HTTPCacheURLSession", .httpTypesFoundation]),
     // The cache of a server's own routes, as a middleware of Hummingbird.
-    .target(
-      name: "HTTPCacheHummingbird",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
-        hummingbird("Hummingbird"),
-        logging("Logging"),
-        nio("NIOCore"),
-      ],
-      swiftSettings: settings),
-
-    // Redis' protocol: libhiredis parses what the server sends.
-    .systemLibrary(
-      name: "CHiredis", pkgConfig: hiredisPackage,
-      providers: [.apt(["libhiredis-dev"]), .brew(["hiredis"])]),
+    library(
+      "HTTPCacheHummingbird", cache + [.hummingbird, .log(), .nio("NIOCore")]),
+    // The cache in front of an origin, over sockets.
+    library(
+      "HTTPCacheProxy",
+      cache + [
+        "HTTPCacheObserving", .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"), .log(),
+        .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .system,
+      ]),
     // The tier that several machines share, and its client of Redis.
-    .target(
-      name: "HTTPCacheRedis",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", httpTypes,
-        hiredis,
-        logging("Logging"),
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        redisTLS,
+    library(
+      "HTTPCacheRedis", cache + [.hiredis, .nio("NIOCore"), .nio("NIOPosix"), .tls]),
+
+    // Commands.
+    .executableTarget(
+      name: "httpcache",
+      dependencies: cache + [
+        "Conformance", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheTesting", "HTTPCacheURLSession",
+        .arguments,
+        .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"), .log(), .nio("NIOCore"), .nio("NIOHTTP1"),
+        .product("Yams", "Yams", ["CommandLine"]), .system,
+        // For `conform --through` and --shared, if their traits are enabled too.
+        .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
+        .extras("NIOHTTPTypesHTTP1"),
+        .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])), .hummingbird,
+        .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])),
       ],
       swiftSettings: settings),
-
-    // Entry points.
     .executableTarget(
       name: "CacheBench",
-      dependencies: [
-        "CacheMutex",
-        "BenchmarkHarness", "CFloorTable", "CMalloc", "ChildProcesses",
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession",
-        arguments, httpTypes,
-        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
+      dependencies: cache + [
+        "BenchmarkHarness", "CFloors", "CPlatform", "ChildProcesses", "HTTPCacheURLSession", .arguments,
+        .httpTypesFoundation,
       ],
       swiftSettings: settings),
     // What needs servers, and what reads results: apart, so that the first figures need few packages.
     .executableTarget(
       name: "CacheBenchServers",
-      dependencies: [
-        "CacheMutex",
-        "BenchmarkHarness", "CHiredisFloor", "ChildProcesses",
-        "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin",
-        "LoopbackRedis", arguments, httpTypes,
-        hummingbird("Hummingbird"),
-        logging("Logging"),
-        nio("NIOCore"),
-        nio("NIOPosix"),
+      dependencies: cache + [
+        "BenchmarkHarness", "CFloors", "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird",
+        "HTTPCacheRedis", "Loopback", .arguments, .hummingbird, .log(), .nio("NIOCore"), .nio("NIOPosix"),
       ],
       path: "Benchmarks/Servers", swiftSettings: settings),
-    .executableTarget(
-      name: "httpcache",
-      dependencies: [
-        "CacheMutex",
-        "Conformance", "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheStore", "HTTPCaching",
-        "HTTPCacheProxy",
-        "HTTPCacheTesting", "HTTPCacheURLSession", arguments, httpTypes,
-        .product(name: "SystemPackage", package: "swift-system"),
-        logging("Logging"),
-        lifecycle("ServiceLifecycle"),
-        lifecycle("UnixSignals"),
-        yams,
-        // For `conform --through`, if their traits are enabled too.
-        .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
-        asyncHTTPClient("NIOHTTPTypesHTTP1", in: "swift-nio-extras"),
-        .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])),
-        hummingbird("Hummingbird"),
-        nio("NIOCore"),
-        // For --shared, likewise.
+
+    // MARK: For the package itself
+
+    // The mutex of all the others.
+    library("CacheMutex", []),
+    .systemLibrary(
+      name: "CXXHash", pkgConfig: "libxxhash",
+      providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
+    // Redis' protocol: libhiredis parses what the server sends.
+    .systemLibrary(
+      name: "CHiredis", pkgConfig: hiredisPackage,
+      providers: [.apt(["libhiredis-dev"]), .brew(["hiredis"])]),
+    // What the compiler and the C library offer, and Swift has no name for.
+    .systemLibrary(name: "CPlatform"),
+    // What a lookup costs at the least, in C, and fetching values from Redis: yardsticks of the benchmarks.
+    .target(
+      name: "CFloors", dependencies: ["CXXHash", .hiredis],
+      cSettings: [.define("HIREDIS_FLOOR", .when(traits: ["Redis"]))],
+      linkerSettings: [.linkedLibrary("hiredis", .when(traits: ["Redis"]))]),
+    // What both commands of the benchmarks need: rounds, data and results.
+    library(
+      "BenchmarkHarness",
+      cache + [
+        "ChildProcesses", .arguments, .product("Histogram", "hdrhistogram-swift", ["Benchmarks"]), .system,
+      ]),
+    // Scenarios as data, run in virtual time, or in real time over sockets.
+    library(
+      "Conformance", exclude: ["Format.md"],
+      cache + ["Loopback", .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix")]),
+    // An origin server and processes of redis-server on loopback, for the tests and the benchmarks.
+    library(
+      "Loopback",
+      [
+        "CacheMutex", "ChildProcesses", .httpTypes, .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"),
         .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])),
-        nio("NIOHTTP1"),
-      ],
-      swiftSettings: settings),
+      ]),
+    // Programs that run beside this one, for the tests and the benchmarks.
+    library("ChildProcesses", ["CPlatform", "CacheMutex"]),
 
-    // Scenarios as data, run in virtual time, or in real time over sockets; not a product.
-    .target(
-      name: "Conformance",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin", httpTypes,
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        nio("NIOHTTP1"),
-      ],
-      exclude: ["Format.md"], swiftSettings: settings),
-
-    // What both commands of the benchmarks need: rounds, data and results; not a product.
-    .target(
-      name: "BenchmarkHarness",
-      dependencies: [
-        "CacheMutex",
-        "ChildProcesses", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", arguments, histogram, httpTypes,
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      swiftSettings: settings),
-
-    // An origin server on loopback, for the tests and the benchmarks; not a product.
-    .target(
-      name: "LoopbackOrigin",
-      dependencies: [
-        "CacheMutex",
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        nio("NIOHTTP1"),
-        httpTypes,
-      ],
-      swiftSettings: settings),
-
-    // What Swift's modules of C libraries leave out of posix_spawn.
-    .systemLibrary(name: "CSpawn"),
-    // Programs that run beside this one, for the tests and the benchmarks; not a product.
-    .target(name: "ChildProcesses", dependencies: ["CacheMutex", "CSpawn"], swiftSettings: settings),
-    .testTarget(
-      name: "ChildProcessesTests", dependencies: ["ChildProcesses"],
-      path: "Tests/Integration/ChildProcessesTests", swiftSettings: settings),
-    // Processes of redis-server on loopback, for the tests and the benchmarks; not a product.
-    .target(
-      name: "LoopbackRedis", dependencies: ["CacheMutex", "ChildProcesses", "HTTPCacheRedis"],
-      swiftSettings: settings),
+    // MARK: Tests
 
     // What must hold of the engine for whatever input: for the tests and for the fuzzer.
     .target(
-      name: "EngineProperties",
-      dependencies: [
-        "HTTPCacheEngine", httpTypes, structuredFields,
-      ],
+      name: "EngineProperties", dependencies: ["HTTPCacheEngine", .httpTypes, .structuredFields],
       path: "Fuzz/EngineProperties", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheEngineTests",
-      dependencies: ["HTTPCacheEngine", "EngineProperties", httpTypes, structuredFields],
-      path: "Tests/Unit/HTTPCacheEngineTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheStoreTests",
-      dependencies: [
-        "CacheMutex",
-        "CrashWorkload", "HTTPCacheStore", "TestSupport",
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      path: "Tests/Unit/HTTPCacheStoreTests", swiftSettings: settings),
-    .testTarget(
-      name: "StoreCrashTests",
-      dependencies: [
-        "ChildProcesses", "CrashWorkload", "HTTPCacheStore", "StoreCrashChild", "TestSupport",
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      path: "Tests/Integration/StoreCrashTests", swiftSettings: settings),
-    // What is done to a store that is going to crash, and what must be true afterwards.
-    .target(
-      name: "CrashWorkload",
-      dependencies: ["HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system")],
-      path: "Tests/Support/CrashWorkload", swiftSettings: settings),
-    // The process that the tests kill.
-    .executableTarget(
-      name: "StoreCrashChild",
-      dependencies: [
-        "CrashWorkload", "HTTPCacheStore", .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      path: "Tests/Support/StoreCrashChild", swiftSettings: settings),
-    // Traffic through proxy and session for as long as you like, and a look at what grows.
-    .executableTarget(
-      name: "Soak",
-      dependencies: [
-        "CacheMutex",
-        "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheEngine", "HTTPCacheHummingbird",
-        "HTTPCacheProxy", "HTTPCacheStore", "HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin",
-        "TestSupport", arguments, httpTypes,
-        hummingbird("Hummingbird"),
-        nio("NIOCore"),
-        nio("NIOHTTP1"),
-        nio("NIOPosix"),
-        logging("Logging"),
-      ],
-      path: "Tests/Support/Soak", swiftSettings: settings),
-    // Proxies with a shared tier under faults: killed, stopped, cut off.
-    .executableTarget(
-      name: "FleetDriver",
-      dependencies: [
-        "CacheMutex",
-        "ChildProcesses", "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCaching", "LoopbackOrigin",
-        "LoopbackRedis", "TestSupport", arguments, httpTypes,
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        logging("Logging"),
-      ],
-      path: "Tests/Support/FleetDriver", swiftSettings: settings),
-    .testTarget(
-      name: "SoakTests", dependencies: ["ChildProcesses", "Soak", nio("NIOCore")],
-      path: "Tests/Long/SoakTests", swiftSettings: settings),
     // Counts the open descriptors at the end of a process of tests.
     .target(name: "CDescriptorCheck", path: "Tests/Support/CDescriptorCheck"),
     // What the tests of several targets share.
     .target(
       name: "TestSupport",
-      dependencies: [
-        "CacheMutex", "CDescriptorCheck", "ChildProcesses", "HTTPCacheEngine", "HTTPCaching", httpTypes,
+      dependencies: cache + [
+        "BenchmarkHarness", "CDescriptorCheck", "ChildProcesses", "Loopback", .nio("NIOCore"),
+        .nio("NIOHTTP1"), .nio("NIOPosix"), .product("NIOHTTP2", "swift-nio-http2", ["AsyncHTTPClient"]),
+        .system, .tls,
       ],
       path: "Tests/Support/TestSupport", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCachingTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      path: "Tests/Unit/HTTPCachingTests", exclude: ["Policies/Policies.md"], swiftSettings: settings),
-    // What is left of an exchange when it has ended: nothing announces that.
-    .testTarget(
-      name: "HTTPCachingReleaseTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      path: "Tests/Integration/HTTPCachingReleaseTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheURLSessionTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheURLSession", "TestSupport", httpTypes,
-        .product(name: "HTTPTypesFoundation", package: "swift-http-types"),
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      path: "Tests/Unit/HTTPCacheURLSessionTests", swiftSettings: settings),
-    // A session with a cache and an origin, and what many requests do to them.
-    .target(
-      name: "SessionFixture",
-      dependencies: [
-        "CacheMutex", "HTTPCacheURLSession", "HTTPCaching", "LoopbackOrigin", "TestSupport", httpTypes,
-      ],
-      path: "Tests/Support/SessionFixture", swiftSettings: settings),
-    // The same module, with sessions that load over sockets.
-    .testTarget(
-      name: "HTTPCacheURLSessionLoadingTests",
-      dependencies: [
-        "CacheMutex", "HTTPCacheURLSession", "LoopbackOrigin", "SessionFixture", "TestSupport", httpTypes,
-      ],
-      path: "Tests/Integration/HTTPCacheURLSessionLoadingTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheURLSessionStressTests",
-      dependencies: ["HTTPCacheURLSession", "LoopbackOrigin", "SessionFixture", "TestSupport", httpTypes],
-      path: "Tests/Long/HTTPCacheURLSessionStressTests", swiftSettings: settings),
-    // The same sessions with https: apart, as BoringSSL takes a while to compile.
-    .testTarget(
-      name: "HTTPCacheURLSessionTLSTests",
-      dependencies: [
-        "ChildProcesses", "LoopbackOrigin", "SecureOrigin", "TLSClient", "TestSupport", httpTypes,
-      ],
-      path: "Tests/Integration/HTTPCacheURLSessionTLSTests", swiftSettings: settings),
-    // The process that the tests start with root certificates of their own.
+    // The programs that tests and the Makefile start.
     .executableTarget(
-      name: "TLSClient", dependencies: ["HTTPCacheURLSession"], path: "Tests/Support/TLSClient",
-      swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheAsyncHTTPClientTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheAsyncHTTPClient", "HTTPCacheStore", "LoopbackOrigin", "SecureOrigin", "TestSupport",
-        httpTypes,
-        nio("NIOCore"),
-        nio("NIOHTTP1"),
-        asyncHTTPClient("NIOHTTPCompression", in: "swift-nio-extras"),
-        asyncHTTPClient("NIOSSL", in: "swift-nio-ssl"),
+      name: "TestTool",
+      dependencies: cache + [
+        "BenchmarkHarness", "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird",
+        "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCacheURLSession", "Loopback", "TestSupport", .arguments,
+        .hummingbird, .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .system,
       ],
-      path: "Tests/Integration/HTTPCacheAsyncHTTPClientTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheAsyncHTTPClientLargeTests",
-      dependencies: [
-        "HTTPCacheAsyncHTTPClient", "LoopbackOrigin", "TestSupport", nio("NIOCore"), nio("NIOHTTP1"),
-      ],
-      path: "Tests/Long/HTTPCacheAsyncHTTPClientLargeTests", swiftSettings: settings),
-    // An origin that speaks TLS and HTTP/2, and its certificate.
-    .target(
-      name: "SecureOrigin",
-      dependencies: [
-        "CacheMutex",
-        "LoopbackOrigin", "TestSupport", httpTypes,
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        nio("NIOHTTP1"),
-        tls("NIOSSL", in: "swift-nio-ssl"),
-        tls("NIOHTTP2", in: "swift-nio-http2"),
-      ],
-      path: "Tests/Support/SecureOrigin", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheObservingTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheObserving", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
-        logging("Logging"),
-        logging("InMemoryLogging"),
-        metrics("MetricsTestKit"),
-      ],
-      path: "Tests/Unit/HTTPCacheObservingTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheTracingTests",
-      dependencies: [
-        "HTTPCacheAsyncHTTPClient", "HTTPCacheStore", "HTTPCacheTracing", "HTTPCaching", "LoopbackOrigin",
-        "TestSupport", httpTypes,
-        asyncHTTPClient(), nio("NIOCore"), tracing("InMemoryTracing"), tracing("Instrumentation"),
-        tracing("Tracing"),
-      ],
-      path: "Tests/Integration/HTTPCacheTracingTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheTestingTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", httpTypes,
-      ],
-      path: "Tests/Unit/HTTPCacheTestingTests", swiftSettings: settings),
-    // The same behind a URLSession, which has threads and timeouts of its own.
-    .testTarget(
-      name: "HTTPCacheTestingSessionTests",
-      dependencies: [
-        "HTTPCacheTesting", "HTTPCacheURLSession", "HTTPCacheStore", "HTTPCaching", "LoopbackOrigin",
-        "TestSupport", httpTypes,
-      ],
-      path: "Tests/Integration/HTTPCacheTestingSessionTests", swiftSettings: settings),
-    // The proxy without sockets, in virtual time.
-    .testTarget(
-      name: "HTTPCacheProxyTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
-        "TestSupport", httpTypes,
-        nio("NIOCore"),
-        nio("NIOEmbedded"),
-        nio("NIOHTTP1"),
-        logging("Logging"),
-        logging("InMemoryLogging"),
-      ],
-      path: "Tests/Unit/HTTPCacheProxyTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheProxySocketTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheStore", "HTTPCaching",
-        "LoopbackOrigin", "TestSupport", httpTypes,
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        logging("Logging"),
-        logging("InMemoryLogging"),
-      ],
-      path: "Tests/Integration/HTTPCacheProxySocketTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheHummingbirdTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheHummingbird", "HTTPCacheStore", "HTTPCaching", "TestSupport", httpTypes,
-        hummingbird("Hummingbird"),
-        logging("Logging"),
-        nio("NIOCore"),
-        nio("NIOHTTP1"),
-        nio("NIOPosix"),
-      ],
-      path: "Tests/Integration/HTTPCacheHummingbirdTests", swiftSettings: settings),
-    .testTarget(
-      name: "HTTPCacheRedisTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheRedis", "HTTPCacheStore", "TestSupport", hiredis, nio("NIOCore"), nio("NIOEmbedded"),
-      ],
-      path: "Tests/Unit/HTTPCacheRedisTests", swiftSettings: settings),
-    // The same with sockets and processes of redis-server.
-    .testTarget(
-      name: "HTTPCacheRedisServerTests",
-      dependencies: [
-        "CacheMutex",
-        "HTTPCacheEngine", "HTTPCacheRedis", "HTTPCacheStore", "HTTPCaching", "LoopbackRedis",
-        "TestSupport", httpTypes,
-        nio("NIOCore"),
-        nio("NIOPosix"),
-        .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      path: "Tests/Integration/HTTPCacheRedisServerTests", swiftSettings: settings),
-    .testTarget(
-      name: "ConformanceTests", dependencies: ["Conformance", "HTTPCacheEngine"],
-      path: "Tests/Unit/ConformanceTests", exclude: ["Scenarios"],
-      swiftSettings: settings),
-    .testTarget(
-      name: "CacheBenchTests",
-      dependencies: [
-        "BenchmarkHarness", "CacheBench", "CacheBenchServers", "CFloorTable", "ChildProcesses",
-        "HTTPCacheEngine", "HTTPCacheStore", "TestSupport",
-        arguments, histogram, httpTypes,
-      ],
-      path: "Tests/Unit/CacheBenchTests", swiftSettings: settings),
-    // What measures, by the clock and over sockets, and what starts processes.
-    .testTarget(
-      name: "BenchmarkServersTests",
-      dependencies: [
-        "CacheMutex",
-        "BenchmarkHarness", "CacheBench", "CacheBenchServers", "ChildProcesses", "HTTPCacheStore", arguments,
-      ],
-      path: "Tests/Integration/BenchmarkServersTests", swiftSettings: settings),
-    // The command as a process: it is built because its tests depend on it.
-    .testTarget(
-      name: "ProxyCommandTests",
-      dependencies: [
-        "ChildProcesses", "HTTPCacheRedis", "httpcache", "LoopbackOrigin", "LoopbackRedis", "TestSupport",
-        httpTypes,
-        nio("NIOCore"),
-        nio("NIOPosix"),
-      ],
-      path: "Tests/Integration/ProxyCommandTests", swiftSettings: settings),
-    .testTarget(
-      name: "ExplainTests",
-      dependencies: [
-        "httpcache", "Conformance", "TestSupport", "HTTPCacheEngine", "HTTPCacheProxy", "HTTPCacheStore",
-        "HTTPCaching", "OptionsReference",
-        arguments,
-        httpTypes, .product(name: "SystemPackage", package: "swift-system"),
-      ],
-      path: "Tests/Unit/ExplainTests", swiftSettings: settings),
-    // What the command does on sockets: scenarios through the adapters, and a recording.
-    .testTarget(
-      name: "ConformAdapterTests", dependencies: ["httpcache", "Conformance", "TestSupport", arguments],
-      path: "Tests/Integration/ConformAdapterTests", swiftSettings: settings),
-    // The code in the README and in the articles, compiled.
-    .testTarget(
-      name: "SnippetTests",
-      dependencies: [
-        "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", "HTTPCacheURLSession", "HTTPCacheTesting",
-        "HTTPCacheObserving", "HTTPCacheRedis", "HTTPCacheProxy", "HTTPCacheHummingbird",
-        "HTTPCacheAsyncHTTPClient",
-        "HTTPCacheTracing", httpTypes, logging("Logging"),
-        hummingbird("Hummingbird"),
-        nio("NIOCore"),
-        nio("NIOHTTP1"),
-        tracing("Tracing"),
-      ],
-      path: "Tests/Unit/SnippetTests", swiftSettings: settings),
-    // Writes the pages about the options of the command, from its help.
-    .executableTarget(
-      name: "OptionsReference", path: "Tests/Support/OptionsReference", swiftSettings: settings),
-    // Writes the list of public declarations.
-    .executableTarget(name: "APIDigest", path: "Tests/Support/APIDigest", swiftSettings: settings),
-    // The package itself: its public declarations, versions, licence, and the links of its pages.
-    .testTarget(
-      name: "PackageTests", dependencies: ["APIDigest", "HTTPCaching", "TestSupport"],
-      path: "Tests/Unit/PackageTests", swiftSettings: settings
-    ),
-    .testTarget(
-      name: "PackageScriptTests", dependencies: ["TestSupport"],
-      path: "Tests/Integration/PackageScriptTests", swiftSettings: settings),
-    // What packages that depend on this one resolve and build.
-    .testTarget(
-      name: "PackageBuildTests", dependencies: ["TestSupport"],
-      path: "Tests/Long/PackageBuildTests", swiftSettings: settings),
+      path: "Tests/Support/TestTool", swiftSettings: settings),
+
+    tests(
+      "HTTPCacheEngineTests",
+      ["BenchmarkHarness", "EngineProperties", "HTTPCacheEngine", .httpTypes, .structuredFields]),
+    tests(
+      "HTTPCacheStoreTests",
+      ["BenchmarkHarness", "CacheMutex", "ChildProcesses", "HTTPCacheStore", "TestTool", .system]),
+    tests(
+      "HTTPCachingTests", exclude: ["Unit/Policies/Policies.md"],
+      cache + [
+        "BenchmarkHarness", "HTTPCacheObserving", .log(), .log("InMemoryLogging"),
+        .product("MetricsTestKit", "swift-metrics", ["Observing"]), .system,
+      ]),
+    tests(
+      "HTTPCacheURLSessionTests",
+      cache + [
+        "BenchmarkHarness", "ChildProcesses", "HTTPCacheTesting", "HTTPCacheURLSession", "Loopback",
+        "TestTool", .httpTypesFoundation, .system,
+      ]),
+    tests(
+      "HTTPCacheAsyncHTTPClientTests",
+      cache + [
+        "HTTPCacheAsyncHTTPClient", "HTTPCacheTracing", "Loopback", .client, .extras("NIOHTTPCompression"),
+        .nio("NIOCore"), .nio("NIOHTTP1"), .tls, .tracing("InMemoryTracing"), .tracing("Instrumentation"),
+        .tracing("Tracing"),
+      ]),
+    tests(
+      "HTTPCacheHummingbirdTests",
+      cache + [
+        "HTTPCacheHummingbird", .hummingbird, .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"),
+      ]),
+    tests(
+      "HTTPCacheProxyTests",
+      cache + [
+        "BenchmarkHarness", "HTTPCacheObserving", "HTTPCacheProxy", "Loopback", .log(),
+        .log("InMemoryLogging"), .nio("NIOCore"), .nio("NIOEmbedded"), .nio("NIOHTTP1"), .nio("NIOPosix"),
+      ]),
+    tests(
+      "HTTPCacheRedisTests",
+      cache + [
+        "BenchmarkHarness", "HTTPCacheRedis", "Loopback", .hiredis, .nio("NIOCore"), .nio("NIOEmbedded"),
+        .nio("NIOPosix"), .system,
+      ]),
+    // The command and its scenarios.
+    tests(
+      "CommandTests", exclude: ["Unit/Conformance/Scenarios"],
+      cache + [
+        "ChildProcesses", "Conformance", "HTTPCacheProxy", "HTTPCacheRedis", "Loopback", "TestTool",
+        "httpcache", .arguments, .nio("NIOCore"), .nio("NIOPosix"), .system,
+      ]),
+    tests(
+      "CacheBenchTests",
+      [
+        "BenchmarkHarness", "CFloors", "CacheBench", "CacheBenchServers", "CacheMutex", "ChildProcesses",
+        "HTTPCacheEngine", "HTTPCacheStore", .arguments, .httpTypes,
+        .product("Histogram", "hdrhistogram-swift", ["Benchmarks"]),
+      ]),
+    // The package itself: its public declarations, pages and scripts, the code in its pages, and what depends on it.
+    tests(
+      "PackageTests",
+      cache + [
+        "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird", "HTTPCacheObserving",
+        "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCacheTesting", "HTTPCacheTracing", "HTTPCacheURLSession",
+        "TestTool", .hummingbird, .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .tracing("Tracing"),
+      ]),
   ] + fuzzing,
   swiftLanguageModes: [.v6]
 )

@@ -4,13 +4,13 @@
 
 # Runs tests that are already built, tier by tier, and ends with one line of totals over all runs.
 #
-#   scripts/test.sh TIER…      TIER is unit, integration or long: the folders below Tests.
+#   scripts/test.sh TIER…      TIER is unit, integration or long: folders of each test target.
 #
-# The tests of the unit tier run together in one process. The test targets of the other tiers run one after the other, each
-# in a process of its own, so that no test depends on what another target does at the same time.
+# The tests of the unit tier run together in one process. In the other tiers, each folder of the tier's folder is run in a process
+# of its own, one after the other, so that no test depends on what those of another folder do at the same time.
 #
 # TESTS   a regular expression: runs only the tests whose names match (default: all)
-# WIDTH   tests of an integration target that run at the same time (default: 4)
+# WIDTH   tests of a process that run at the same time, but for unit tests (default: 4)
 # SWIFT, SCRATCH, FLAGS   as in the Makefile
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -85,15 +85,25 @@ run_tests() { # LABEL WIDTH FILTER
   (( failed += failures, skipped += skips, passed += ${count:-0} > failures + skips ? count - failures - skips : 0 ))
 }
 
+# Prints a regular expression of the tests in a folder: those of its suites, whose names end with Tests.
+tests_in() { # FOLDER
+  local target suites
+  target=$(cut -d / -f 2 <<<"$1")
+  suites=$(grep -rhE --include='*.swift' '^([^/]* )?(struct|class|actor) [A-Za-z0-9]+Tests([^A-Za-z0-9]|$)' "$1" \
+    | sed -E 's/.*(struct|class|actor) ([A-Za-z0-9]+Tests).*/\2/' | sort -u | paste -sd '|' -)
+  echo "$target\\.($suites)/"
+}
+
 for tier; do
-  folder=Tests/$(tr '[:lower:]' '[:upper:]' <<<"${tier:0:1}")${tier:1}
-  targets=()
-  for target in "$folder"/*Tests; do targets+=("$(basename "$target")"); done
+  name=$(tr '[:lower:]' '[:upper:]' <<<"${tier:0:1}")${tier:1}
   if [ "$tier" = unit ]; then
-    all=$(IFS='|'; echo "${targets[*]}")
-    run_tests "unit tests" 8 "^($all)\\..*(${TESTS:-})"
+    all=()
+    for folder in Tests/*/"$name"; do all+=("$(tests_in "$folder")"); done
+    run_tests "unit tests" 8 "^(?=.*(${TESTS:-}))($(IFS='|'; echo "${all[*]}"))"
   else
-    for target in "${targets[@]}"; do run_tests "$target" "${WIDTH:-4}" "^$target\\..*(${TESTS:-})"; done
+    for folder in Tests/*/"$name"/*/; do
+      run_tests "$(cut -d / -f 2- <<<"${folder%/}")" "${WIDTH:-4}" "^(?=.*(${TESTS:-}))($(tests_in "$folder"))"
+    done
   fi
 done
 

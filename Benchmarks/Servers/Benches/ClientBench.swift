@@ -5,7 +5,7 @@ import BenchmarkHarness
 import HTTPCacheAsyncHTTPClient
 import HTTPCaching
 import HTTPTypes
-import LoopbackOrigin
+import Loopback
 import NIOCore
 
 /// Requests through AsyncHTTPClient to an origin on loopback, with a cache and without, one after another.

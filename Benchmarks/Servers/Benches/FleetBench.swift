@@ -7,8 +7,7 @@ import ChildProcesses
 import Foundation
 import HTTPCacheRedis
 import HTTPCaching
-import LoopbackOrigin
-import LoopbackRedis
+import Loopback
 
 /// Proxies with a shared tier on Redis: requests that reach the origin, local hits, and the time of a removal.
 struct FleetBench: Sendable {

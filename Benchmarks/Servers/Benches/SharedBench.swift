@@ -2,11 +2,11 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
-import CHiredisFloor
+import CFloors
 import HTTPCacheRedis
 import HTTPCaching
 import HTTPTypes
-import LoopbackRedis
+import Loopback
 
 /// Responses that a cache finds in a shared tier, beside the same bytes fetched by hiredis alone and by this package's
 /// client alone; and hits in memory with a shared tier and without.

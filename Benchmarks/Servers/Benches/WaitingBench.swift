@@ -5,7 +5,7 @@ import BenchmarkHarness
 import ChildProcesses
 import Foundation
 import HTTPCaching
-import LoopbackOrigin
+import Loopback
 
 /// How long clients of a proxy wait for each other, and how many of their requests reach the origin.
 struct WaitingBench: Sendable {

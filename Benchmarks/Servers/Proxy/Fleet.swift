@@ -5,7 +5,7 @@ import BenchmarkHarness
 import ChildProcesses
 import Foundation
 import HTTPTypes
-import LoopbackOrigin
+import Loopback
 
 /// Proxies that run at the same time in front of one origin.
 struct Fleet: Sendable {

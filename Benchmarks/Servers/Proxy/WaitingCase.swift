@@ -3,7 +3,7 @@
 
 import ArgumentParser
 import BenchmarkHarness
-import LoopbackOrigin
+import Loopback
 
 /// The cases of `waiting`.
 enum WaitingCase: String, CaseIterable, Sendable, ExpressibleByArgument {

@@ -4,7 +4,7 @@
 import CacheMutex
 import Foundation
 import HTTPTypes
-import LoopbackOrigin
+import Loopback
 
 /// The origin of `waiting`: it answers each path after a time of its own.
 struct WaitingOrigin: Sendable {

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
-import CFloorTable
+import CFloors
 import CacheMutex
 import Foundation
 import HTTPCacheStore

@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 #if canImport(Glibc)
-  import CMalloc
+  import CPlatform
   import Glibc
 #elseif canImport(Darwin)
   import Darwin

@@ -4,7 +4,7 @@
 import CacheMutex
 import HTTPCaching
 import HTTPTypes
-import LoopbackOrigin
+import Loopback
 import NIOCore
 import NIOHTTP1
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CStorePrimitives
+import CPlatform
 
 /// A reference to an entry that a table owns and counts by hand, so that a search can compare keys without taking a
 /// reference.

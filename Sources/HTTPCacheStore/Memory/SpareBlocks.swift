@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CStorePrimitives
+import CPlatform
 import Synchronization
 
 /// Blocks of evicted entries that wait for the next entry of the same size, instead of going through `malloc`.

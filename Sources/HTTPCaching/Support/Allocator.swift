@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CMalloc
+import CPlatform
 
 #if canImport(Glibc)
   import Glibc

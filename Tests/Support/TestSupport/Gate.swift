@@ -3,7 +3,7 @@
 
 import CacheMutex
 
-/// Holds back those who come until it is opened, and tells how many have come.
+/// Holds back all tasks that come until it is opened, and tells how many have come.
 package final class Gate: Sendable {
   private struct State {
     var isOpen = false
@@ -43,7 +43,7 @@ package final class Gate: Sendable {
     }
   }
 
-  /// Lets everybody through, now and later.
+  /// Lets all through, now and later.
   package func open() {
     let waiting = state.withLock { state in
       state.isOpen = true

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import Foundation
 import HTTPCacheEngine
 import HTTPCaching
@@ -74,7 +75,7 @@ package struct ResponseShape: Sendable, Hashable, CustomStringConvertible {
   package static let tierLimit = 4096
 
   /// Makes a shape of random values.
-  package init(drawnBy random: inout SeededGenerator) {
+  package init(drawnBy random: inout SplitMix64) {
     func one<Value>(of values: [Value]) -> Value { values[Int.random(in: values.indices, using: &random)] }
     validator = one(of: Validator.allCases)
     framing = one(of: Framing.allCases)
@@ -84,7 +85,7 @@ package struct ResponseShape: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Draws what is allowed with the values so far.
-  private mutating func drawRest(_ random: inout SeededGenerator) {
+  private mutating func drawRest(_ random: inout SplitMix64) {
     hasGroup = Bool.random(using: &random)
     isHeuristic = validator.hasDate && Bool.random(using: &random)
     let statuses = Self.heuristicStatuses + (isHeuristic ? [] : Self.explicitStatuses)
@@ -93,7 +94,7 @@ package struct ResponseShape: Sendable, Hashable, CustomStringConvertible {
 
   /// Each validator with each framing and each size. The other values are drawn.
   package static let table: [ResponseShape] = {
-    var random = SeededGenerator(seed: 1)
+    var random = SplitMix64(seed: 1)
     var shapes: [ResponseShape] = []
     for validator in Validator.allCases {
       for framing in Framing.allCases {
@@ -111,7 +112,7 @@ package struct ResponseShape: Sendable, Hashable, CustomStringConvertible {
 
   /// Shapes for tests that need a few: the simplest, and one for each validator with the other values drawn.
   package static let few: [ResponseShape] = {
-    var random = SeededGenerator(seed: 2)
+    var random = SplitMix64(seed: 2)
     return [ResponseShape()]
       + Validator.allCases.map { validator in
         var shape = ResponseShape(drawnBy: &random)
@@ -165,7 +166,7 @@ extension ResponseShape {
 
   /// Bytes without a pattern, so that content whose pieces are in another order is noticed.
   private static let noise: [UInt8] = {
-    var random = SeededGenerator(seed: 3)
+    var random = SplitMix64(seed: 3)
     return (0..<(1 << 19) / 8).flatMap { _ in
       let number = random.next()
       return (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }

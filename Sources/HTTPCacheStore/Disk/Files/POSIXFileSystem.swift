@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CStorePrimitives
+import CPlatform
 import Synchronization
 import SystemPackage
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CStorePrimitives
+import CPlatform
 
 /// Remembers keys that were evicted recently (ghosts), by half of their tag. S3-FIFO considers an entry worth keeping
 /// if its key comes back soon.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+// What the compiler and the C library offer, and Swift has no name for.
+#pragma once
+
+// Asks for a line of memory that will be written to, without waiting for it.
+static inline void store_prefetch(const void *_Nonnull address) { __builtin_prefetch(address, 1); }
+
+// A number of the current thread. Threads that store for the first time one after another have consecutive numbers, so
+// they belong to different groups. The addresses of threads do not ensure that.
+static inline unsigned store_thread_number(void) {
+  static _Atomic(unsigned) last;
+  static _Thread_local unsigned number;
+  if (number == 0) number = __c11_atomic_fetch_add(&last, 1, __ATOMIC_RELAXED) + 1;
+  return number;
+}
+
+#ifdef __linux__
+#include <sys/types.h>
+
+// glibc declares it to those only who ask for all that is GNU's, which is too late here.
+int fallocate(int file, int mode, off_t offset, off_t count);
+
+// Has blocks for a range of a file at hand, and leaves the file's size as it is (FALLOC_FL_KEEP_SIZE).
+static inline int store_allocate(int file, off_t offset, off_t count) { return fallocate(file, 1, offset, count); }
+
+// What glibc offers about its malloc, which Swift's module of glibc leaves out.
+#include <malloc.h>
+
+// What posix_spawn can do, which that module leaves out, too.
+#include <spawn.h>
+
+int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *actions, const char *path);
+__attribute__((weak)) int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int from);
+
+// Closes all files from a number on. glibc does so from 2.34 on, with one system call (close_range) whatever the number
+// of open files. Other C libraries have no such function. There, the low numbers are closed: a new file gets the lowest
+// free number, so it does not matter to a program whether higher ones stay open.
+static inline int spawn_close_from(posix_spawn_file_actions_t *actions, int from) {
+  if (posix_spawn_file_actions_addclosefrom_np) return posix_spawn_file_actions_addclosefrom_np(actions, from);
+  int result = 0;
+  for (int file = from; file < 256 && result == 0; file++) result = posix_spawn_file_actions_addclose(actions, file);
+  return result;
+}
+#endif

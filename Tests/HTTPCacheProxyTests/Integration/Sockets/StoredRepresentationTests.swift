@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheProxy
+import NIOCore
+import Synchronization
+import Testing
+
+@Suite("Stored representations through the proxy", .timeLimit(.minutes(10)))
+struct StoredRepresentationTests {
+  /// A 304 to a client that has the tag, and otherwise the content, each with its own fields.
+  private static func answer(
+    _ request: String, tag: String, _ fields: String, notModified: String
+  ) -> String {
+    request.contains("If-None-Match: \(tag)")
+      ? "HTTP/1.1 304 Not Modified\r\nETag: \(tag)\r\n\(notModified)\r\n"
+      : ok("plain bytes", "ETag: \(tag)\r\n\(fields)")
+  }
+
+  @Test(
+    "A 304 does not change fields that describe the stored bytes (§3.2)",
+    arguments: [
+      ("Content-Encoding: gzip", ""), ("Content-Type: text/html", "text/plain"),
+      ("Content-Range: bytes 0-1/2", ""), ("Content-Language: de", "en"), ("Content-MD5: x", ""),
+      ("Repr-Digest: sha-256=:AAAA:", ""), ("Content-Digest: sha-256=:AAAA:", ""), ("Digest: a=b", ""),
+    ])
+  func describing(named: String, stored: String) async throws {
+    let name = String(named.prefix { $0 != ":" })
+    let own = stored.isEmpty ? "" : "\(name): \(stored)\r\n"
+    try await ProxyFixture.run(origin: { request, connection in
+      try await connection.send(
+        Self.answer(
+          request, tag: "W/\"1\"", "Cache-Control: no-cache\r\n" + own,
+          notModified: "Cache-Control: max-age=3600\r\n\(named)\r\nX-New: 1\r\n"))
+      return true
+    }) { proxy in
+      _ = try await proxy.get("/")
+      for _ in 0..<2 {
+        let answer = try await proxy.get("/")
+        expect(answer, startsWith: "HTTP/1.1 200 OK\r\n")
+        expect(answer, endsWith: "\r\n\r\nplain bytes")
+        #expect(answer.contains("X-New: 1\r\n"))
+        #expect(answer.contains("\r\n\(name): ") == !stored.isEmpty, "\(answer)")
+        #expect(!answer.contains(named), "\(answer)")
+      }
+      #expect(proxy.origin.requests.count == 2)
+    }
+  }
+
+  @Test("After one 304, requests of the same kind are hits, even without the origin (§4.1)")
+  func learned() async throws {
+    let isGone = Atomic(false)
+    try await ProxyFixture.run(origin: { request, connection in
+      if isGone.load(ordering: .relaxed) { return false }
+      try await connection.send(
+        Self.answer(
+          request, tag: "\"1\"", "Cache-Control: max-age=3600\r\nVary: Accept-Encoding\r\n",
+          notModified: "Cache-Control: max-age=3600\r\nVary: Accept-Encoding\r\n"))
+      return true
+    }) { proxy in
+      _ = try await proxy.get("/")
+      for number in 0..<5 {
+        let answer = try await proxy.get("/", "Accept-Encoding: gzip, br\r\n")
+        expect(answer, endsWith: "\r\n\r\nplain bytes")
+        #expect(answer.contains(number == 0 ? "fwd=vary-miss" : "test; hit"), "\(answer)")
+      }
+      #expect(proxy.origin.requests.count == 2)
+      isGone.store(true, ordering: .relaxed)
+      expect(try await proxy.get("/", "Accept-Encoding: gzip, br\r\n"), startsWith: "HTTP/1.1 200 OK\r\n")
+      expect(try await proxy.get("/"), startsWith: "HTTP/1.1 200 OK\r\n")
+    }
+  }
+
+  @Test("Ranges that are fetched at the same time are combined into the whole (§3.4)", arguments: [2, 8])
+  func parts(count: Int) async throws {
+    let size = 1000
+    let arrivals = Atomic(0)
+    let all = Opening()
+    let content = String((0..<size * count).map { Character(UnicodeScalar(UInt8(65 + $0 / 37 % 26))) })
+    try await ProxyFixture.run(origin: { request, connection in
+      guard let range = request.split(separator: "bytes=").dropFirst().first?.prefix(while: { $0 != "\r" }),
+        let start = Int(range.prefix { $0 != "-" })
+      else {
+        Issue.record("the whole was asked for")
+        return false
+      }
+      if arrivals.wrappingAdd(1, ordering: .relaxed).newValue == count { all.open() }
+      await all.pass()
+      let part = content.dropFirst(start).prefix(size)
+      try await connection.send(
+        "HTTP/1.1 206 Partial Content\r\nETag: \"1\"\r\nCache-Control: max-age=3600\r\nContent-Length: \(size)\r\n"
+          + "Content-Range: bytes \(start)-\(start + size - 1)/\(content.utf8.count)\r\n\r\n\(part)")
+      return true
+    }) { proxy in
+      await withTaskGroup(of: Void.self) { group in
+        for number in 0..<count {
+          group.addTask {
+            let start = number * size
+            let answer = try? await proxy.get("/", "Range: bytes=\(start)-\(start + size - 1)\r\n")
+            #expect(answer?.hasSuffix("\r\n\r\n" + content.dropFirst(start).prefix(size)) == true)
+          }
+        }
+      }
+      let whole = try await proxy.get("/")
+      expect(whole, startsWith: "HTTP/1.1 200 OK\r\n")
+      expect(whole, endsWith: "\r\n\r\n" + content)
+      #expect(whole.contains("test; hit") && proxy.origin.requests.count == count)
+    }
+  }
+
+  @Test(
+    "If a required revalidation cannot reach the origin, the answer is 504 (§5.2.2.2)",
+    arguments: [
+      "max-age=0, must-revalidate", "max-age=0, proxy-revalidate", "s-maxage=0",
+    ])
+  func mustRevalidate(directives: String) async throws {
+    let isGone = Atomic(false)
+    try await ProxyFixture.run(origin: { _, connection in
+      if isGone.load(ordering: .relaxed) { return false }
+      try await connection.send(ok("one", "Cache-Control: \(directives)\r\nETag: \"1\"\r\n"))
+      return true
+    }) { proxy in
+      _ = try await proxy.get("/")
+      isGone.store(true, ordering: .relaxed)
+      let answer = try await proxy.get("/")
+      expect(answer, startsWith: "HTTP/1.1 504 Gateway Timeout\r\n")
+      #expect(
+        answer.contains("\r\nCache-Status: test; fwd=stale; detail=revalidationImpossible\r\n"), "\(answer)")
+      expect(
+        answer,
+        endsWith:
+          "\r\n\r\n504: The stored response is stale and must be revalidated before use, and the origin cannot be reached.\n"
+      )
+    }
+  }
+
+  @Test("only-if-cached with nothing stored yields 504 with the reason (§5.2.1.7)")
+  func onlyIfCached() async throws {
+    try await ProxyFixture.run(origin: { _, _ in false }) { proxy in
+      let answer = try await proxy.get("/", "Cache-Control: only-if-cached\r\n")
+      expect(answer, startsWith: "HTTP/1.1 504 Gateway Timeout\r\n")
+      #expect(answer.contains("\r\nCache-Status: test; detail=onlyIfCached\r\n"), "\(answer)")
+      expect(
+        answer,
+        endsWith: "\r\n\r\n504: The request carries only-if-cached, and no stored response can answer it.\n")
+      #expect(proxy.origin.requests.isEmpty)
+    }
+  }
+
+  @Test("Age and ttl add up to the lifetime (RFC 9211 §2.4)")
+  func ages() async throws {
+    try await ProxyFixture.run(origin: { _, connection in
+      try await connection.send(ok("one", "Cache-Control: max-age=3600\r\nAge: 7\r\n"))
+      return true
+    }) { proxy in
+      _ = try await proxy.get("/")
+      for _ in 0..<20 {
+        let answer = try await proxy.get("/")
+        func number(after text: String) -> Int? {
+          answer.split(separator: text, maxSplits: 1).dropFirst().first.flatMap {
+            Int($0.prefix { $0.isNumber })
+          }
+        }
+        let (age, ttl) = (try #require(number(after: "Age: ")), try #require(number(after: "ttl=")))
+        #expect(age + ttl == 3600, "\(answer)")
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheObserving
+import HTTPCaching
+import NIOEmbedded
+import TestSupport
+import Testing
+
+@testable import HTTPCacheProxy
+
+@Suite("The proxy's statistics, counted", .timeLimit(.minutes(10)))
+struct FigureTests {
+  @Test("The hit ratio counts answers without the origin, and revalidations are separate")
+  func ratios() {
+    let statistics = ProxyStatistics()
+    for (outcome, requests, bytes) in [
+      (RequestOutcome.hit, 5, 100), (.stale, 1, 200), (.validated, 2, 300), (.network, 1, 350),
+      (.failed, 1, 50),
+      (.refused, 90, 9000),
+    ] {
+      for _ in 0..<requests { statistics.answered(outcome, 200) }
+      statistics.sent(bytes, outcome, 200)
+    }
+    let figures = Figures(statistics)
+    #expect(figures.share(of: [.hit, .stale]).requests == 0.6)
+    #expect(figures.share(of: [.hit, .stale]).contentBytes == 0.3)
+    #expect(figures.share(of: [.validated]).requests == 0.2)
+    #expect(figures.share(of: [.validated]).contentBytes == 0.3)
+    #expect(Figures(ProxyStatistics()).share(of: [.hit]).requests == nil)
+    #expect((figures - figures).share(of: [.hit]).requests == nil)
+  }
+
+  @Test("Recent statistics cover the last minute, or the time since the start")
+  func lastMinute() {
+    let statistics = ProxyStatistics()
+    let clock = ManualClock(Timestamp(seconds: 1_000_000))
+    let recent = RecentFigures(Figures(statistics), clock: clock)
+    // A request a second, and a look at the counters every five.
+    func pass(seconds: Int64) {
+      for second in 1...seconds {
+        statistics.answered(.hit, 200)
+        clock.advance(seconds: 1)
+        if second % RecentFigures.interval == 0 { recent.note(Figures(statistics)) }
+      }
+    }
+    func last() -> (Int, Int64) {
+      let last = recent.last(Figures(statistics))
+      return (last.figures.requests(.hit), last.seconds)
+    }
+    #expect(last() == (0, 0))
+    pass(seconds: 30)
+    #expect(last() == (30, 30))
+    pass(seconds: 300)
+    #expect(last() == (60, 60))
+    clock.advance(seconds: 3)
+    #expect(last() == (60, 63))
+    // There was no look for an hour: what is told says for how long it is.
+    clock.advance(seconds: 3600)
+    #expect(last().0 == 0)
+  }
+
+  @Test("A latency is counted in the first bucket that fits")
+  func buckets() {
+    for microseconds: Int64 in [
+      0, 1, 99, 100, 101, 200, 201, 400, 12_345, 100 << 17, (100 << 17) + 1, 1 << 40,
+    ] {
+      let histogram = LatencyHistogram()
+      histogram.record(microseconds: microseconds)
+      let expected =
+        LatencyHistogram.bounds.firstIndex { microseconds <= $0 } ?? LatencyHistogram.bounds.count
+      #expect(histogram.snapshot.counts.firstIndex(of: 1) == expected, "\(microseconds)")
+    }
+  }
+
+  @Test("The status page shows the last minute and all time")
+  func page() throws {
+    let loop = EmbeddedEventLoop()
+    let clock = ManualClock(Timestamp(seconds: 1_000_000))
+    let context = try ProxyContext.embedded(on: loop, clock: clock)
+    func count(hits: Int) {
+      for _ in 0..<hits { context.statistics.answered(.hit, 200) }
+      context.statistics.answered(.network, 200)
+    }
+    count(hits: 3)
+    context.recent.note(Figures(context.statistics))
+    clock.advance(seconds: RecentFigures.span)
+    count(hits: 1)
+    let page = StatusPage.html(context)
+    let row = "<tr><td>hit ratio: answered without the origin</td><td>50.0%</td><td>66.6%</td></tr>"
+    #expect(page.contains(row))
+    #expect(page.contains("<tr><td>validated by the origin</td><td>0.0%</td><td>0.0%</td></tr>"))
+    #expect(page.contains("<tr><td>hit</td><td>1</td><td>4</td></tr>"))
+    #expect(page.contains("<th>last 60 s</th><th>all time</th>"))
+  }
+}

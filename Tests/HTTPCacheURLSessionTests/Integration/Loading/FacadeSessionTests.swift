@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCacheURLSession
+import HTTPCaching
+import HTTPTypes
+import Loopback
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("The interface of URLCache, beside a session", .timeLimit(.minutes(10)))
+struct FacadeSessionTests {
+  private func request(_ path: String = "/") throws -> URLRequest {
+    URLRequest(url: try #require(URL(string: "http://a.example\(path)")))
+  }
+
+  private func response(
+    _ text: String, to request: URLRequest, fields: [String: String] = ["Cache-Control": "max-age=60"]
+  ) throws -> CachedURLResponse {
+    let url = try #require(request.url)
+    let head = try #require(
+      HTTPURLResponse(url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: fields))
+    return CachedURLResponse(response: head, data: Data(text.utf8))
+  }
+
+  @Test("A session and HTTPURLCache share stored responses")
+  func bothWays() async throws {
+    try await Setting.with { request in
+      .init(
+        fields: [.cacheControl: "max-age=60", .vary: "Accept-Encoding"],
+        body: "from the origin \(request.number)")
+    } test: { setting async throws in
+      let facade = HTTPURLCache(setting.cache)
+      _ = try await setting.load("/a")
+      let found = try #require(facade.cachedResponse(for: setting.request("/a")))
+      #expect(String(decoding: found.data, as: UTF8.self) == "from the origin 1")
+      #expect((found.response as? HTTPURLResponse)?.statusCode == 200)
+      #expect(found.response.url == (try setting.request("/a").url))
+      let byHand = try setting.request("/b")
+      let stored = facade.storeCachedResponse(
+        try response("by hand", to: byHand, fields: ["Cache-Control": "max-age=60", "X-Mine": "1"]),
+        for: byHand)
+      #expect(stored == .storedWithLifetime)
+      let answer = try await setting.load("/b")
+      #expect(answer.text == "by hand")
+      #expect(answer.source == .hit)
+      #expect(answer.response.value(forHTTPHeaderField: "X-Mine") == "1")
+      #expect(setting.origin.requestCount == 1)
+      facade.removeCachedResponse(for: byHand)
+      #expect(try await setting.load("/b").source == .network)
+    }
+  }
+
+  @Test("A task can stand in for its request")
+  func byTask() throws {
+    let cache = HTTPURLCache(try HTTPCache())
+    let session = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+    let task = session.dataTask(with: try request())
+    cache.storeCachedResponse(try response("x", to: request()), for: task)
+    #expect(cache.cachedResponse(for: try request()) != nil)
+    cache.getCachedResponse(for: task) { #expect($0.map { String(decoding: $0.data, as: UTF8.self) } == "x") }
+    cache.removeCachedResponse(for: task)
+    cache.getCachedResponse(for: task) { #expect($0 == nil) }
+    session.finishTasksAndInvalidate()
+  }
+
+  @Test(
+    "A response too large for the disk limit is not stored, and the reason reports it",
+    arguments: [0.05, 0.5])
+  func share(share: Double) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var configuration = HTTPCache.Configuration(
+      memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder)
+    configuration.store.maximumEntryShare = share
+    let cache =
+      share == HTTPURLCache.defaultMaximumEntryShare
+      ? HTTPURLCache(memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder)
+      : HTTPURLCache(configuration)
+    let body = String(repeating: "x", count: 600_000)
+    let reason = cache.storeCachedResponse(try response(body, to: request()), for: try request())
+    #expect(reason == (share == 0.05 ? .tooLarge : .storedWithLifetime))
+    // The session's caller learns it too, though it is known only when the content is there.
+    let origin = try await LoopbackOrigin.start { _ in
+      .init(fields: [.cacheControl: "max-age=60"], body: body, isChunked: true)
+    }
+    let session = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
+    let url = try #require(URL(string: origin.url()))
+    let (data, answer) = try await session.data(from: url)
+    #expect(data.count == body.utf8.count)
+    let story = (answer as? HTTPURLResponse)?.cacheStatus
+    #expect(story?.reason == (share == 0.05 ? .tooLarge : .storedWithLifetime))
+    #expect(story?.isStored == (share != 0.05))
+    session.finishTasksAndInvalidate()
+    await origin.stop()
+    cache.cache.close()
+  }
+}

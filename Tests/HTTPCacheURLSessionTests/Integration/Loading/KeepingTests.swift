@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Foundation
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPCacheURLSession
+import HTTPCaching
+import HTTPTypes
+import Loopback
+import TestSupport
+import Testing
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
+
+@Suite("Keeping URLs for later", .timeLimit(.minutes(10)))
+struct KeepingTests {
+  /// Runs a test with an origin and a session, whose cache has a small disk.
+  private func with(
+    _ configure: (inout HTTPCache.Configuration) -> Void = { _ in },
+    test body: (LoopbackOrigin, HTTPCacheSession) async throws -> Void
+  ) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var configuration = HTTPCache.Configuration(
+      memoryCapacity: 1 << 20, diskCapacity: 2 << 20, directory: folder)
+    configure(&configuration)
+    let cache = try HTTPCache(configuration)
+    defer { cache.close() }
+    let origin = try await LoopbackOrigin.start { request in
+      switch request.target {
+      case "/missing": .init(status: 404, body: "none")
+      case "/secret": .init(fields: [.cacheControl: "no-store"], body: "secret")
+      case "/moved": .init(status: 301, fields: [.location: "/article", .cacheControl: "max-age=86400"])
+      case "/large":
+        .init(fields: [.cacheControl: "max-age=86400"], body: String(repeating: "l", count: 400_000))
+      case "/post": .init(fields: [:], body: "posted")
+      default:
+        .init(
+          fields: [.cacheControl: "max-age=86400"],
+          body: request.target
+            + String(repeating: "x", count: request.target.hasPrefix("/other") ? 50_000 : 100))
+      }
+    }
+    do {
+      try await body(origin, HTTPCacheSession(cache: cache, configuration: .ephemeral.patient))
+    } catch {
+      await origin.stop()
+      throw error
+    }
+    await origin.stop()
+  }
+
+  private func url(_ path: String, _ origin: LoopbackOrigin) throws -> URL {
+    try #require(URL(string: origin.url(path)))
+  }
+
+  private func stored(_ url: URL) -> URLRequest {
+    URLRequest(url: url, cachePolicy: .returnCacheDataDontLoad)
+  }
+
+  @Test(
+    "Kept responses are served without a network after much else was loaded",
+    arguments: [DiskAdmission.everything, .secondTime])
+  func kept(admission: DiskAdmission) async throws {
+    try await with {
+      $0.store.diskAdmission = admission
+    } test: { origin, session async throws in
+      let paths = ["/article", "/large", "/loaded"]
+      _ = try await session.data(from: url("/loaded", origin))
+      for path in paths {
+        let answer = try await session.keep(url(path, origin))
+        #expect(answer.source == (path == "/loaded" ? .hit : .network))
+      }
+      #expect(session.kept.map(\.url.path) == paths && session.kept.allSatisfy { $0.byteCount > 100 })
+      for number in 0..<100 { _ = try await session.data(from: url("/other/\(number)", origin)) }
+      #expect(session.cache.store.statistics.diskEvictions > 0 || admission == .secondTime)
+      await origin.stop()
+      for path in paths {
+        let (data, answer) = try await session.data(for: stored(url(path, origin)))
+        #expect(answer.source == .hit && data.count == (path == "/large" ? 400_000 : 100 + path.utf8.count))
+      }
+      #expect(try await session.release(url("/article", origin)))
+      #expect(try await !session.release(url("/article", origin)))
+      #expect(session.kept.count == 2)
+    }
+  }
+
+  @Test("What cannot be stored is not kept, and the error says why", arguments: ["/missing", "/secret"])
+  func refused(path: String) async throws {
+    try await with { origin, session async throws in
+      let error = await #expect(throws: URLError.self) { try await session.keep(url(path, origin)) }
+      #expect(error?.code == (path == "/missing" ? .badServerResponse : .resourceUnavailable))
+      #expect(session.kept.isEmpty)
+      await origin.stop()
+      await #expect(throws: URLError.self) { try await session.keep(url("/article", origin)) }
+      #expect(session.kept.isEmpty)
+    }
+  }
+
+  @Test("A redirect is kept with its target")
+  func redirects() async throws {
+    try await with { origin, session async throws in
+      let answer = try await session.keep(url("/moved", origin))
+      #expect(answer.response.url?.path == "/article")
+      #expect(session.kept.map(\.url.path) == ["/moved", "/article"])
+      for number in 0..<100 { _ = try await session.data(from: url("/other/\(number)", origin)) }
+      await origin.stop()
+      #expect(try await session.data(for: stored(url("/moved", origin))).0.count == 108)
+    }
+  }
+
+  @Test("Keeping more than the limit throws an error with the sizes")
+  func limit() async throws {
+    try await with {
+      $0.store.pinnedShare = 0.1
+    } test: { origin, session async throws in
+      try await session.keep(url("/article", origin))
+      let error = await #expect(throws: StoreError.self) { try await session.keep(url("/large", origin)) }
+      #expect(error?.code == .pinLimit && error?.description.contains("209715") == true)
+      #expect(session.kept.map(\.url.path) == ["/article"])
+    }
+  }
+
+  @Test("Keeping needs a directory")
+  func withoutDisk() async throws {
+    try await with {
+      $0.store.directory = nil
+    } test: { origin, session async throws in
+      let error = await #expect(throws: StoreError.self) { try await session.keep(url("/article", origin)) }
+      #expect(error?.code == .noDisk && origin.requestCount == 0)
+    }
+  }
+}

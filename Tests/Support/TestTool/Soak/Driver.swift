@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Foundation
+
+/// What a run is to be.
+struct Plan: Sendable {
+  var seconds: Double
+  var seed: UInt64
+  /// Clients of each proxy entry point; a session entry point has half as many.
+  var clients: Int
+  /// Milliseconds.
+  var silence: Int64
+  /// The memory capacity of each cache in MiB.
+  var memory: Int
+  /// The numbers of the entry points.
+  var entryPoints: [Int]
+}
+
+/// Starts the origin and the entry points, lets the clients run, looks at the entry points now and then, and judges.
+struct Driver {
+  let plan: Plan
+
+  /// - Returns: what is wrong; nothing if the run passed.
+  func run() async throws -> [String] {
+    // A child that died is noticed by what it does not say.
+    signal(SIGPIPE, SIG_IGN)
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("soak-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+
+    let origin = try Child("the origin", ["origin", "--silence", "\(plan.silence)"])
+    let port = try await origin.port()
+    var entryPoints: [EntryPoint] = []
+    for number in plan.entryPoints {
+      entryPoints.append(try await EntryPoint(number, origin: port, directory: directory.path, plan: plan))
+    }
+    // A entry point that hangs does not say so.
+    let killing = (entryPoints.map(\.child) + [origin]).map(\.watchdog)
+    let watchdog = Task { [plan] in
+      try await Task.sleep(for: .seconds(plan.seconds + Double(plan.silence) / 250 + 90))
+      for kill in killing { kill() }
+    }
+    defer { watchdog.cancel() }
+
+    var problems: [String] = []
+    do {
+      problems = try await run(entryPoints)
+    } catch {
+      problems = ["\(error)"]
+    }
+    for entryPoint in entryPoints {
+      put(summary(entryPoint))
+      for failure in entryPoint.tally.failures { put("failure at \(entryPoint.name): \(failure)") }
+      let count = entryPoint.tally.failureCount
+      if count > 0 { problems.append("\(entryPoint.name): \(count) wrong answers") }
+    }
+    for child in entryPoints.map(\.child) + [origin] { await child.end(within: 20) }
+    return problems
+  }
+
+  private func run(_ entryPoints: [EntryPoint]) async throws -> [String] {
+    let clock = ContinuousClock()
+    let start = clock.now
+    var time: Double { (clock.now - start) / .seconds(1) }
+    let interval = plan.seconds > 60 ? 10.0 : 2.0
+    put(Sample.header)
+    for entryPoint in entryPoints { entryPoint.start(plan) }
+    while time < plan.seconds {
+      try await Task.sleep(for: .seconds(Swift.min(interval, Swift.max(0, plan.seconds - time))))
+      for entryPoint in entryPoints { put(try await entryPoint.sample(at: time).row(entryPoint.name)) }
+    }
+    for entryPoint in entryPoints { entryPoint.stop() }
+    var problems = entryPoints.flatMap { entryPoint in
+      entryPoint.sizes.whileRunning.problems(entryPoint.samples, duration: plan.seconds).map {
+        "\(entryPoint.name): \($0)"
+      }
+    }
+
+    // Background revalidations of silent origins go on for a while.
+    for entryPoint in entryPoints { try await entryPoint.finish() }
+    let limit = clock.now + .seconds(5) + .milliseconds(plan.silence + 1000)
+    for entryPoint in entryPoints {
+      var last = try await entryPoint.sample(at: time)
+      while !entryPoint.sizes.atRest.exceeded([last]).isEmpty, clock.now < limit {
+        try await Task.sleep(for: .milliseconds(100))
+        last = try await entryPoint.sample(at: time)
+      }
+      put(last.row(entryPoint.name + " end"))
+      problems += entryPoint.sizes.atRest.exceeded([last]).map { "\(entryPoint.name): at rest, \($0)" }
+    }
+    return problems
+  }
+
+  private func summary(_ entryPoint: EntryPoint) -> String {
+    guard let first = entryPoint.samples.first, let last = entryPoint.samples.last else {
+      return "\(entryPoint.name): no samples"
+    }
+    let columns = Column.allCases.compactMap { column -> String? in
+      guard let from = first.values[column], let to = last.values[column] else { return nil }
+      return "\(column.title) \(column.text(from)) → \(column.text(to))"
+    }
+    return "\(entryPoint.name): first and last: " + columns.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import CacheMutex
+
+/// What the clients of one entry point have done, and whether they are to go on.
+final class Tally: Sendable {
+  private let requestCount = Atomic(0)
+  private let stopped = Atomic(false)
+  private let failed = Mutex<(count: Int, first: [String])>((0, []))
+
+  var requests: Int { requestCount.load(ordering: .relaxed) }
+  var isStopped: Bool { stopped.load(ordering: .relaxed) }
+  var failureCount: Int { failed.withLock { $0.count } }
+  /// The first failures; one is often enough, and thousands are alike.
+  var failures: [String] { failed.withLock { $0.first } }
+
+  /// The first failures since the last call.
+  func takeFailures() -> [String] {
+    failed.withLock { failed in
+      defer { failed.first = [] }
+      return failed.first
+    }
+  }
+
+  func stop() { stopped.store(true, ordering: .relaxed) }
+  func count() { requestCount.wrappingAdd(1, ordering: .relaxed) }
+
+  func fail(_ text: String) {
+    failed.withLock { failed in
+      failed.count += 1
+      if failed.first.count < 20 { failed.first.append(text) }
+    }
+  }
+}
