@@ -143,8 +143,9 @@ example-gateway: check ## build Examples/Gateway and take its tour: cached upstr
 
 # MARK: Documentation
 
-api: check ## write Documentation/API, the list of all public declarations
-	$(SWIFT) run $(TRAITS) --scratch-path "$(SCRATCH)" TestTool api
+api: build-tests ## write Documentation/API, the list of all public declarations
+	rm -rf "$(SCRATCH)/graphs" && bash scripts/symbol-graphs.sh "$(SCRATCH)/graphs"
+	"$(SCRATCH)/debug/TestTool" api "$(SCRATCH)/graphs"
 
 docs: build-tests ## build the documentation site in SCRATCH/site from the same build as the tests; a warning is an error
 	@bash scripts/docs.sh

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright (c) 2026 the HTTPCacheEngine authors
 
-# Looks for the words of terms.txt in all text for readers: the pages, the sources with their comments and strings, the names of
-# tests, the scripts. Lists each place with what to write instead, and fails if there is one.
+# Looks for the words of terms.txt in all text for readers: the pages, the sources and tests with their comments and strings, the
+# scripts, and the names of files. Lists each place with what to write instead, and fails if there is one.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -17,18 +17,21 @@ printf '%s\n' "$files" | perl -ne '
     open my $terms, "<", "scripts/terms.txt" or die "cannot open scripts/terms.txt: $!\n";
     while (<$terms>) { chomp; next if /^#/; my ($term, $better) = split /\t/; push @terms, [qr/$term/i, $better] }
     $places = 0;
+    sub look {
+      my ($place, $text) = @_;
+      for (@terms) {
+        next unless $text =~ $_->[0];
+        print STDERR "$place: \"$&\": write: $_->[1]\n";
+        $places++;
+      }
+    }
   }
   chomp;
   my $file = $_;
   # A file may be deleted while git still knows it.
   open my $text, "<", $file or next;
+  (my $words = $file) =~ s/(?<=[a-z])(?=[A-Z])/ /g;
+  look($file, $words);
   local $/ = "\n";
-  while (my $line = <$text>) {
-    next if $file =~ /^Tests.*swift$/ && $line !~ /\@Test|\@Suite|func `/;
-    for (@terms) {
-      next unless $line =~ $_->[0];
-      print STDERR "$file:$.: \"$&\": write: $_->[1]\n";
-      $places++;
-    }
-  }
+  while (my $line = <$text>) { look("$file:$.", $line) }
   END { if ($places) { print STDERR "$places places have words that are hard to understand.\n"; $? = 1 } }'

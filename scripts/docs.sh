@@ -13,30 +13,15 @@ scratch=${SCRATCH:-.build}
 modules=(HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheTracing
   HTTPCacheProxy HTTPCacheHummingbird HTTPCacheAsyncHTTPClient HTTPCacheRedis)
 
-# On macOS, xcrun finds the tools and the system's modules.
+# On macOS, xcrun finds the tools.
 tool() { if command -v "$1" >/dev/null; then "$@"; else xcrun "$@"; fi; }
-options=(-target "$("${SWIFT:-swift}" -print-target-info | sed -n 's/.*"triple": "\(.*\)".*/\1/p' | head -1)")
-command -v xcrun >/dev/null && options+=(-sdk "$(xcrun --show-sdk-path)")
-
-# What the modules import: those in Swift, and those in C with their maps. `swift package dump-symbol-graph` would find them
-# by itself, and compile everything with other flags first.
-options+=(-I "$scratch/debug/Modules")
-for map in "$scratch"/checkouts/*/Sources/*/include/module.modulemap "$scratch"/debug/*.build/module.modulemap \
-  Sources/*/include/module.modulemap Sources/*/module.modulemap; do
-  [ -f "$map" ] && options+=(-Xcc "-fmodule-map-file=$map")
-done
-for headers in "$scratch"/checkouts/*/Sources/*/include Sources/*/include; do
-  [ -d "$headers" ] && options+=(-I "$headers")
-done
 
 work=$scratch/docs
 rm -rf "$work" "$scratch/site"
+bash scripts/symbol-graphs.sh "$work/graphs"
 archives=() dependencies=()
 for module in "${modules[@]}"; do
-  mkdir -p "$work/$module"
-  tool swift-symbolgraph-extract -module-name "$module" "${options[@]}" -minimum-access-level public \
-    -skip-synthesized-members -emit-extension-block-symbols -output-dir "$work/$module"
-  tool docc convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$work/$module" \
+  tool docc convert "Sources/$module/$module.docc" --additional-symbol-graph-dir "$work/graphs/$module" \
     --fallback-display-name "$module" --fallback-bundle-identifier "$module" --warnings-as-errors \
     --enable-experimental-external-link-support ${dependencies[@]+"${dependencies[@]}"} \
     --transform-for-static-hosting --hosting-base-path / --output-path "$work/$module.doccarchive"

@@ -8,6 +8,7 @@ extension CacheEngine {
   public struct Exchange: Hashable, Sendable {
     /// The result of the request.
     public enum Result: Hashable, Sendable {
+      /// The head of the response.
       case response(HTTPResponse)
       /// No response: the origin was unreachable, or the connection broke before a head arrived.
       case failure
@@ -110,7 +111,9 @@ extension CacheEngine {
 
     /// Whether the response is stored.
     public enum Storage: Hashable, Sendable {
+      /// The response is stored in this form, for this reason.
       case store(StoredResponse, Reason)
+      /// The response is not stored, for this reason.
       case refuse(Reason)
       /// There is nothing to store: no response, or one that only updates.
       case none

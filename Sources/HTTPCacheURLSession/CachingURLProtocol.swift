@@ -30,6 +30,7 @@ public class CachingURLProtocol: URLProtocol {
 
   // MARK: - URLProtocol
 
+  /// Whether the request is for the cache: `http` or `https`, and `CachingOptions/shouldIntercept` agrees.
   override public class func canInit(with request: URLRequest) -> Bool {
     guard let binding = CacheBindings.shared.value(of: self) else { return false }
     return switch request.url?.scheme?.lowercasedASCII {
@@ -38,8 +39,10 @@ public class CachingURLProtocol: URLProtocol {
     }
   }
 
+  /// Returns the request as it is.
   override public class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
+  /// Starts to answer the request from the cache, or from the origin through it.
   override public func startLoading() {
     let own = LoadingProtocol(value: self)
     guard let binding = CacheBindings.shared.value(of: Self.self) else {
@@ -74,6 +77,7 @@ public class CachingURLProtocol: URLProtocol {
     if isStopped { task.cancel() }
   }
 
+  /// Ends the load: the client takes nothing more of it.
   override public func stopLoading() {
     loading.withLock { loading in
       loading.isStopped = true

@@ -8,6 +8,7 @@ extension ProxyConfiguration {
     case xForwarded = "x-forwarded"
     /// `Forwarded` (RFC 7239).
     case rfc7239
+    /// `X-Forwarded-For` and the like, and `Forwarded`.
     case both
     /// No fields. The proxy still removes those from untrusted clients.
     case none

@@ -10,6 +10,7 @@ extension ProxyConfiguration {
   public struct AccessLogOptions: Hashable, Sendable {
     /// Where the lines go.
     public enum Destination: Hashable, Sendable {
+      /// The standard output of the process.
       case standardOutput
       /// A file to append lines to, created if it is missing; or a named pipe that a process reads.
       case file(String)
