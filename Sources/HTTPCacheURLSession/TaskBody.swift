@@ -25,7 +25,12 @@ package enum TaskBody {
       }
       guard let task = task as? URLSessionUploadTask, request.httpBody == nil else { return request }
       var request = request
-      request.httpBody = try uploadData(of: task)
+      request.httpBody = try FoundationInternals.content(of: task)
+      if request.httpBody == nil {
+        throw URLError(
+          .requestBodyStreamExhausted, request.url,
+          "The content of the upload task cannot be read. Set the request's httpBody.")
+      }
       return request
     #else
       return request
@@ -58,35 +63,4 @@ package enum TaskBody {
       bytes += buffer[..<count]
     }
   }
-
-  #if canImport(FoundationNetworking)
-    /// Returns the data that was passed to `uploadTask(with:from:)` or `uploadTask(with:fromFile:)`.
-    ///
-    /// Only reflection gives access to it. If a later Foundation stores it elsewhere, the task fails: an empty upload
-    /// would be worse.
-    private static func uploadData(of task: URLSessionUploadTask) throws -> Data {
-      var mirror: Mirror? = Mirror(reflecting: task)
-      while let current = mirror {
-        if let body = current.descendant("knownBody").flatMap(payload) {
-          switch body {
-          case let data as DispatchData: return Data(data)
-          case let data as Data: return data
-          case let file as URL: return try Data(contentsOf: file)
-          default: break
-          }
-        }
-        mirror = current.superclassMirror
-      }
-      throw URLError(
-        .requestBodyStreamExhausted, task.originalRequest?.url,
-        "The content of the upload task cannot be read. Set the request's httpBody.")
-    }
-
-    /// Returns the associated value of an enumeration's case, through any optionals.
-    private static func payload(_ value: Any) -> Any? {
-      let mirror = Mirror(reflecting: value)
-      guard let child = mirror.children.first else { return nil }
-      return mirror.displayStyle == .optional ? payload(child.value) : child.value
-    }
-  #endif
 }
