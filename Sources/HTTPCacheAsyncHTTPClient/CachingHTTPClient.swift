@@ -28,42 +28,72 @@ import NIOHTTPTypesHTTP1
 /// - Content arrives as a stream with back-pressure, from memory, from the disk or from the origin.
 /// - Concurrent requests for the same response are coalesced into one request to the origin. A deadline or a cancellation
 ///   ends the wait of its caller. It reaches the origin only if no other caller waits for the response.
-/// - Redirects are followed hop by hop through the cache, by the rules of the client's `redirectConfiguration`.
+/// - Redirects are followed hop by hop through the cache, by the rules of the parameter `redirects`.
 /// - If the client decodes content (`decompression`), the cache stores decoded content, with fields that describe it.
-///
-/// The cache sends its requests with a client of its own, with the configuration and the event loops of the given one, but
-/// without redirects. It has its own connections. The given client sends only the requests that `shouldIntercept` rejects.
 ///
 /// All members may be used from any thread or task.
 public final class CachingHTTPClient: Sendable {
-  /// The client that was given.
-  public let client: HTTPClient
+  /// How redirects are followed.
+  public typealias Redirects = HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration
+
+  /// The client that sends the requests that `shouldIntercept` rejects.
+  public var client: HTTPClient { origin.plain }
   /// The cache that stores responses.
   public let cache: HTTPCache
   /// The options of all requests.
   public let options: Options
   private let origin: HopClient
 
-  /// Makes a client with a cache.
+  /// Makes a client with a cache, and its connections.
+  ///
+  /// It makes two HTTP clients with this configuration: one for the requests of the cache, which follows no redirects, and
+  /// ``client``. ``shutdown()`` shuts down both.
   ///
   /// - Parameters:
-  ///   - client: the client. It must not be shut down before the last request.
+  ///   - configuration: the configuration of connections and requests. Its `redirectConfiguration` is not used, because
+  ///     AsyncHTTPClient does not publish what it contains.
+  ///   - redirects: how redirects are followed, for example `.follow(max: 5)`; `nil` if a redirect is the answer.
+  ///   - eventLoopGroup: the event loops of the connections.
   ///   - cache: the cache that stores responses; several clients may share one.
   ///   - options: the options of all requests.
-  public init(_ client: HTTPClient = .shared, cache: HTTPCache, options: Options = Options()) {
-    self.client = client
+  public init(
+    configuration: HTTPClient.Configuration, redirects: Redirects?,
+    eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup, cache: HTTPCache,
+    options: Options = Options()
+  ) {
+    origin = HopClient(configuration, redirects, eventLoopGroup)
     self.cache = cache
     self.options = options
-    origin = HopClient(like: client)
   }
 
-  /// Shuts down the given client and the connections of the cache. The shared client stays open. The cache stays open.
+  /// Puts a cache in front of an existing client.
+  ///
+  /// AsyncHTTPClient does not publish the configuration of a client. So this initializer is for `HTTPClient.shared`, whose
+  /// configuration is known, and for clients with `redirectConfiguration: .disallow` and without `decompression`:
+  ///
+  /// - If the client follows a redirect by itself, the cache has not seen the hops. The caller gets the response as it came,
+  ///   with its `history` and without a `cacheStatus`. It is not stored, and the logger of the request gets a warning.
+  /// - The cache sends `Accept-Encoding: identity` unless the request has the field, so that the client decodes nothing.
+  ///
+  /// - Parameters:
+  ///   - client: the client. It must not be shut down before the last request, and ``shutdown()`` does not do so.
+  ///   - redirects: how redirects are followed through the cache. With `nil`, a redirect is the answer, or, for
+  ///     `HTTPClient.shared`, up to 20 are followed.
+  ///   - cache: the cache that stores responses; several clients may share one.
+  ///   - options: the options of all requests.
+  public init(
+    _ client: HTTPClient = .shared, redirects: Redirects? = nil, cache: HTTPCache,
+    options: Options = Options()
+  ) {
+    self.cache = cache
+    self.options = options
+    origin = HopClient(client, redirects)
+  }
+
+  /// Shuts down the clients that this one has made. A client that was given and the cache stay open.
   ///
   /// - Throws: as `HTTPClient.shutdown()`.
-  public func shutdown() async throws {
-    try await origin.shutdown()
-    if client !== HTTPClient.shared { try await client.shutdown() }
-  }
+  public func shutdown() async throws { try await origin.shutdown() }
 
   // MARK: - Executing
 
@@ -88,14 +118,21 @@ public final class CachingHTTPClient: Sendable {
       return try await client.execute(request, deadline: deadline, logger: logger)
     }
     var hop = Hop(request: request, deadline: deadline, logger: logger, options: options)
+    try await readContent(of: &hop)
     var history: [HTTPClientRequestResponse] = []
     while true {
       var response = try await answer(hop)
-      let head = HTTPResponseHead(
-        version: response.version, status: response.status, headers: response.headers)
-      history.append(HTTPClientRequestResponse(request: hop.request, responseHead: head))
+      if response.history.isEmpty {
+        let head = HTTPResponseHead(
+          version: response.version, status: response.status, headers: response.headers)
+        history.append(HTTPClientRequestResponse(request: hop.request, responseHead: head))
+      } else {
+        history += response.history
+      }
       response.history = history
-      guard let next = try origin.redirects?.next(after: history) else { return response }
+      guard let next = try origin.redirects?.next(after: history),
+        next.body == nil || hop.content != nil
+      else { return response }
       // A redirect is stored when it has been read to its end.
       await response.body.drop(upTo: 1 << 20)
       hop.request = next
@@ -124,28 +161,42 @@ public final class CachingHTTPClient: Sendable {
     let deadline: NIODeadline
     let logger: Logger?
     let options: RequestOptions
+    /// The content, if it was read into memory.
+    var content: ByteBuffer?
+
+    var isQuery: Bool { request.method.rawValue == "QUERY" }
+  }
+
+  /// Reads the content of a request, if it is part of the key or may be sent again.
+  private func readContent(of hop: inout Hop) async throws {
+    guard let body = hop.request.body,
+      hop.isQuery || (origin.redirects != nil && options.canResendContent(hop.request))
+    else { return }
+    let limit = hop.isQuery ? cache.maximumQueryContent : 0
+    let read = try await withDeadline(hop.deadline) { try await RequestContent(reading: body, upTo: limit) }
+    (hop.request.body, hop.content) = (read.body, read.bytes)
   }
 
   private func answer(_ hop: Hop) async throws -> HTTPClientResponse {
     let partition = hop.options.partition ?? options.partition(hop.request)
-    guard let head = HTTPRequest(hop.request, decoding: origin.decodes),
+    guard let head = HTTPRequest(hop.request, decoding: origin.decodes == true),
       hop.request.tlsConfiguration == nil || partition != nil
     else {
       return try await origin.client.execute(hop.request, deadline: hop.deadline, logger: hop.logger)
     }
     // The store must not answer a GET with content.
-    guard hop.request.body == nil else {
-      return try await withDeadline(hop.deadline) { [self] in try await load(head, hop, partition) }
+    if let body = hop.request.body {
+      return try await withDeadline(hop.deadline) { [self] in try await load(head, body, hop, partition) }
     }
     switch cache.begin(head, policy: hop.options.policy, partition: partition) {
     case .answer(let stored): return HTTPClientResponse(stored)
     case .pending(let pending):
       do {
         return try await withDeadline(hop.deadline) { [self] in
-          let version = LastVersion()
+          let reply = OriginReply()
           let response = try await cache.respond(
-            to: pending, lifetime: lifetime(of: hop), transport: transport(hop, like: hop.request, version))
-          return answer(response, version)
+            to: pending, lifetime: lifetime(of: hop, reply), transport: transport(hop, reply))
+          return answer(response, reply)
         }
       } catch let error as HTTPClientError where error == .deadlineExceeded {
         return HTTPClientResponse(
@@ -157,37 +208,35 @@ public final class CachingHTTPClient: Sendable {
 
   /// Answers a request with content.
   private func load(
-    _ head: HTTPRequest, _ hop: Hop, _ partition: String?
+    _ head: HTTPRequest, _ body: HTTPClientRequest.Body, _ hop: Hop, _ partition: String?
   ) async throws -> HTTPClientResponse {
-    let (content, body) = try await RequestContent.split(
-      hop.request.body, of: head, upTo: cache.maximumQueryContent)
-    var template = hop.request
-    template.body = body
-    let version = LastVersion()
+    // Only the content of a QUERY is part of the key.
+    let known = hop.isQuery ? hop.content.map { MessageBody(Array($0.readableBytesView)) } : nil
+    let reply = OriginReply()
     let response = try await cache.respond(
-      to: head, body: content, policy: hop.options.policy, partition: partition, lifetime: lifetime(of: hop),
-      transport: transport(hop, like: template, version))
-    return answer(response, version)
+      to: head, body: known ?? MessageBody(Chunks(body)), policy: hop.options.policy, partition: partition,
+      lifetime: lifetime(of: hop, reply), transport: transport(hop, reply))
+    return answer(response, reply)
   }
 
-  private func transport(
-    _ hop: Hop, like template: HTTPClientRequest, _ version: LastVersion
-  ) -> Transport {
-    { [origin, logger = hop.logger] forwarded, _ in
-      try await origin.send(forwarded, like: template, logger, version)
-    }
+  private func transport(_ hop: Hop, _ reply: OriginReply) -> Transport {
+    { [origin] forwarded, _ in try await origin.send(forwarded, like: hop.request, hop.logger, reply) }
   }
 
-  private func answer(_ response: CachedResponse, _ version: LastVersion) -> HTTPClientResponse {
+  private func answer(_ response: CachedResponse, _ reply: OriginReply) -> HTTPClientResponse {
+    guard response.source == .network else { return HTTPClientResponse(response) }
+    if let followed = reply.followed { return followed }
     var answer = HTTPClientResponse(response)
-    if response.source == .network, let version = version.value { answer.version = version }
+    if let version = reply.version { answer.version = version }
     return answer
   }
 
-  private func lifetime(of hop: Hop) -> LifetimeRule? {
+  private func lifetime(of hop: Hop, _ reply: OriginReply) -> LifetimeRule? {
     if let lifetime = hop.options.lifetime { return fixedLifetime(lifetime) }
     guard let rule = options.lifetime else { return nil }
-    return { [request = hop.request] _, response in rule(request, HTTPResponseHead(response)) }
+    return { [request = hop.request] _, response in
+      reply.followed == nil ? rule(request, HTTPResponseHead(response)) : nil
+    }
   }
 }
 

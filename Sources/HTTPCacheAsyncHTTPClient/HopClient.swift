@@ -11,51 +11,65 @@ import NIOHTTPCompression
 import NIOHTTPTypesHTTP1
 import NIOSSL
 
-/// The transport to origins: a client with the configuration of the given one, that follows no redirect itself. Each hop
-/// is a request to the cache.
+/// The transport to origins: a client that follows no redirect itself. Each hop is a request to the cache.
 final class HopClient: Sendable {
   let client: HTTPClient
-  /// How the given client follows redirects; `nil` if it does not.
-  let redirects: HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration?
-  /// Whether the client decodes content.
-  let decodes: Bool
-  /// Whether this object made the client.
-  private let isOwned: Bool
+  /// The client for requests that bypass the cache.
+  let plain: HTTPClient
+  /// How the cache follows redirects; `nil` if it does not.
+  let redirects: CachingHTTPClient.Redirects?
+  /// Whether the client decodes content; `nil` if that is unknown.
+  let decodes: Bool?
+  /// Whether this object made the clients.
+  private let isOwner: Bool
 
-  private typealias Configuration = HTTPClient.Configuration
-
-  init(like given: HTTPClient) {
-    // For a client whose configuration is unknown, the safe assumption is that it follows redirects: see `send`.
-    let configuration = given.knownConfiguration
-    redirects = configuration?.redirectConfiguration.followed
-    decodes = configuration.map { if case .enabled = $0.decompression { true } else { false } } ?? false
-    guard var configuration, redirects != nil else {
-      (client, isOwned) = (given, false)
-      return
-    }
-    if given === HTTPClient.shared {
-      (client, isOwned) = (Self.shared, false)
-      return
-    }
+  /// Makes the clients.
+  init(
+    _ configuration: HTTPClient.Configuration, _ redirects: CachingHTTPClient.Redirects?,
+    _ eventLoopGroup: any EventLoopGroup
+  ) {
+    var configuration = configuration
     configuration.redirectConfiguration = .disallow
-    client = HTTPClient(eventLoopGroup: given.eventLoopGroup, configuration: configuration)
-    isOwned = true
+    client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
+    if let redirects {
+      configuration.redirectConfiguration = .follow(configuration: redirects)
+      plain = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
+    } else {
+      plain = client
+    }
+    self.redirects = redirects
+    decodes = configuration.isDecoding
+    isOwner = true
+  }
+
+  /// Uses an existing client. Only the configuration of the shared one is known: a client like that is made once.
+  init(_ given: HTTPClient, _ redirects: CachingHTTPClient.Redirects?) {
+    let isShared = given === HTTPClient.shared
+    client = isShared ? Self.shared : given
+    plain = given
+    self.redirects = redirects ?? (isShared ? .follow(max: 20) : nil)
+    decodes = isShared ? HTTPClient.Configuration.singletonConfiguration.isDecoding : nil
+    isOwner = false
   }
 
   /// Stands beside the shared client, and is never shut down, like that.
   private static let shared: HTTPClient = {
-    var configuration = Configuration.singletonConfiguration
+    var configuration = HTTPClient.Configuration.singletonConfiguration
     configuration.redirectConfiguration = .disallow
     return HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
   }()
 
   deinit {
-    // Without this, the client ends a debug build. An error means that it was shut down before.
-    if isOwned { client.shutdown { _ in } }
+    guard isOwner else { return }
+    // Without this, the clients end a debug build. An error means that they were shut down before.
+    client.shutdown { _ in }
+    if plain !== client { plain.shutdown { _ in } }
   }
 
   func shutdown() async throws {
-    if isOwned { try await client.shutdown() }
+    guard isOwner else { return }
+    try await client.shutdown()
+    if plain !== client { try await plain.shutdown() }
   }
 
   // MARK: - Sending
@@ -67,22 +81,48 @@ final class HopClient: Sendable {
   ///
   /// - Parameters:
   ///   - template: the request that supplies everything except method and fields.
-  ///   - version: receives the HTTP version of the response.
+  ///   - reply: receives what the cache does not pass on.
   func send(
-    _ request: HTTPRequest, like template: HTTPClientRequest, _ logger: Logger?, _ version: LastVersion
+    _ request: HTTPRequest, like template: HTTPClientRequest, _ logger: Logger?, _ reply: OriginReply
   ) async throws -> TransportResponse {
     var outgoing = template
     outgoing.method = HTTPMethod(request.method)
     outgoing.headers = HTTPHeaders(request.headerFields)
+    // A client with `decompression` would add its own, and the cache would not know that the content was decoded.
+    if decodes == nil, !outgoing.headers.contains(name: "Accept-Encoding") {
+      outgoing.headers.add(name: "Accept-Encoding", value: "identity")
+    }
     do {
       let response = try await client.execute(outgoing, deadline: .distantFuture, logger: logger)
-      // The response belongs to another URL: the client has followed a redirect.
-      guard response.history.count <= 1 else { throw TransportFault(FollowedRedirect()) }
-      version.value = response.version
+      reply.version = response.version
+      if response.history.count > 1 {
+        return try await conceal(response, to: request, like: template, logger, reply)
+      }
       return try await transportResponse(response, to: request)
     } catch {
       throw Self.isDisconnection(error) ? error : TransportFault(error)
     }
+  }
+
+  /// Keeps a response for the caller that belongs to another URL: the given client has followed a redirect by itself.
+  ///
+  /// - Returns: the redirect, for the cache. Its content is gone, so it must not be stored.
+  private func conceal(
+    _ response: HTTPClientResponse, to request: HTTPRequest, like template: HTTPClientRequest,
+    _ logger: Logger?, _ reply: OriginReply
+  ) async throws -> TransportResponse {
+    logger?.warning(
+      "The client followed a redirect by itself, so the response is not cached. Use redirectConfiguration: .disallow.",
+      metadata: ["url": "\(template.url)"])
+    var head = try HTTPResponse(response.history[0].responseHead)
+    head.headerFields[.cacheControl] = "no-store"
+    // The target must not confirm or complete what is stored under the first URL.
+    if template.body == nil, HTTPRequest(template, decoding: false) != request {
+      reply.followed = try await client.execute(template, deadline: .distantFuture, logger: logger)
+    } else {
+      reply.followed = response
+    }
+    return TransportResponse(head: head)
   }
 
   private func transportResponse(
@@ -90,12 +130,12 @@ final class HopClient: Sendable {
   ) async throws -> TransportResponse {
     var head = try HTTPResponse(
       HTTPResponseHead(version: response.version, status: response.status, headers: response.headers))
-    // The client decodes these two (NIOHTTPCompression), and leaves the fields as they came.
-    if decodes, ["gzip", "deflate"].contains(response.headers.first(name: "Content-Encoding")) {
-      ContentDecoding.normalize(&head)
-    }
-    let length = head.headerFields[.contentLength].flatMap { Int($0) }
-    if request.method == .head || head.status == .noContent || head.status == .notModified || length == 0 {
+    // A client with `decompression` decodes these two (NIOHTTPCompression), and leaves the fields as they came.
+    let isEncoded = ["gzip", "deflate"].contains(response.headers.first(name: "Content-Encoding"))
+    if isEncoded, decodes == true { ContentDecoding.normalize(&head) }
+    let announced = head.headerFields[.contentLength].flatMap { Int($0) }
+    let length = isEncoded && decodes == nil ? nil : announced
+    if request.method == .head || head.status == .noContent || head.status == .notModified || announced == 0 {
       // The connection can be used again when the end has been read.
       await response.body.drop(upTo: 0)
       return TransportResponse(head: head)
@@ -120,19 +160,22 @@ final class HopClient: Sendable {
   }
 }
 
-/// The given client has followed a redirect by itself, and its configuration is unknown.
-struct FollowedRedirect: Error, CustomStringConvertible {
-  var description: String {
-    "the client followed a redirect that the cache did not see; set its redirectConfiguration to .disallow"
+/// What the cache does not pass on of the origin's last response to one call.
+final class OriginReply: Sendable {
+  private let state = Mutex<(version: HTTPVersion?, followed: HTTPClientResponse?)>((nil, nil))
+
+  var version: HTTPVersion? {
+    get { state.withLock { $0.version } }
+    set { state.withLock { $0 = (newValue, nil) } }
+  }
+
+  /// The response to a redirect that the client followed by itself. It is the answer, and is not stored.
+  var followed: HTTPClientResponse? {
+    get { state.withLock { $0.followed } }
+    set { state.withLock { $0.followed = newValue } }
   }
 }
 
-/// The HTTP version of the origin's last response to one call.
-final class LastVersion: Sendable {
-  private let version = Mutex<HTTPVersion?>(nil)
-
-  var value: HTTPVersion? {
-    get { version.withLock { $0 } }
-    set { version.withLock { $0 = newValue } }
-  }
+extension HTTPClient.Configuration {
+  fileprivate var isDecoding: Bool { if case .enabled = decompression { true } else { false } }
 }

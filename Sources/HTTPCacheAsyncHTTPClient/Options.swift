@@ -8,12 +8,20 @@ import NIOHTTP1
 extension CachingHTTPClient {
   /// The options of all requests of a client.
   public struct Options: Sendable {
-    /// Which requests go through the cache (default: all). The given client sends the others, as if there were no cache.
+    /// Which requests go through the cache (default: all). ``CachingHTTPClient/client`` sends the others, as if there were no cache.
     public var shouldIntercept: @Sendable (HTTPClientRequest) -> Bool = { _ in true }
 
     /// The partition of a request's response, for example its account; `nil` (the default) for the cache's own. Each
     /// redirect target has its own.
     public var partition: @Sendable (HTTPClientRequest) -> String? = { _ in nil }
+
+    /// Whether the content of a request is in memory, so that it can be sent again (default: no).
+    ///
+    /// A redirect with 307 or 308 keeps method and content. It is followed if this returns `true` and the content arrives as
+    /// a single buffer, as that of `.bytes(…)` up to 4 MiB does. Otherwise, as with `HTTPClient`, the redirect is the answer.
+    /// AsyncHTTPClient does not publish which content can be read twice, so the client reads a second buffer to see.
+    /// A stream for which this returns `true` is sent without a `Content-Length`.
+    public var canResendContent: @Sendable (HTTPClientRequest) -> Bool = { _ in false }
 
     /// Sets the freshness lifetime of a response that has just arrived from its origin, in place of the origin; `nil`
     /// leaves it to the origin. See `LifetimeRule` for what it replaces.

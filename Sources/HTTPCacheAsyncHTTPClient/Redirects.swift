@@ -11,8 +11,21 @@ import NIOHTTP1
   import Foundation
 #endif
 
+extension CachingHTTPClient.Redirects {
+  /// Makes the rules of `RedirectConfiguration.follow(max:allowCycles:)`: a 301 or 302 to a POST is followed with a GET.
+  ///
+  /// - Parameters:
+  ///   - max: maximum number of redirects.
+  ///   - allowCycles: whether a URL may occur twice.
+  public static func follow(max: Int, allowCycles: Bool = false) -> Self {
+    Self(
+      max: max, allowCycles: allowCycles, retainHTTPMethodAndBodyOn301: false,
+      retainHTTPMethodAndBodyOn302: false)
+  }
+}
+
 /// Follows redirects as `HTTPClient` does, so that a program behaves the same with a cache.
-extension HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration {
+extension CachingHTTPClient.Redirects {
   /// Returns the request that follows the last response; `nil` if that is the answer.
   ///
   /// - Parameter history: all requests so far, and their responses.
@@ -39,8 +52,6 @@ extension HTTPClient.Configuration.RedirectConfiguration.FollowConfiguration {
         next.headers.remove(name: name)
       }
     }
-    // Content that was sent from a stream is gone.
-    if let body = next.body, !body.isReplayable { return nil }
     return next
   }
 

@@ -5,27 +5,29 @@ import AsyncHTTPClient
 import HTTPCaching
 import NIOCore
 
-/// The content of a request: for the cache, which only a QUERY's is part of the key for, and for the client.
-enum RequestContent {
-  /// Returns the content for the cache and the content to send.
+/// Content of a request that is read before it is sent, because it is part of the key (QUERY) or may be sent again.
+struct RequestContent: Sendable {
+  /// The content to send.
+  let body: HTTPClientRequest.Body
+  /// All of it; `nil` if it is longer than the limit.
+  let bytes: ByteBuffer?
+
+  /// Reads content into memory.
   ///
-  /// The client gets its own value back, because that knows its length and whether it can be sent twice.
+  /// AsyncHTTPClient does not publish whether content can be read twice. What it has in memory is a single buffer.
   ///
-  /// - Parameter limit: maximum bytes of the content of a QUERY request that can be part of a key.
-  static func split(
-    _ body: HTTPClientRequest.Body?, of request: HTTPRequest, upTo limit: Int
-  ) async throws -> (MessageBody, HTTPClientRequest.Body?) {
-    guard let body else { return (.empty, nil) }
-    guard request.method.rawValue == "QUERY" else { return (MessageBody(Chunks(body)), body) }
-    var (bytes, iterator) = ([UInt8](), body.makeAsyncIterator())
-    while bytes.count <= limit {
-      guard let next = try await iterator.next() else {
-        return (MessageBody(bytes), .bytes(ByteBuffer(bytes: bytes)))
+  /// - Parameter limit: maximum bytes that are read, unless they are a single buffer.
+  init(reading body: HTTPClientRequest.Body, upTo limit: Int) async throws {
+    var (bytes, iterator) = (ByteBuffer(), body.makeAsyncIterator())
+    while var next = try await iterator.next() {
+      let isLonger = bytes.readableBytes > 0 && bytes.readableBytes + next.readableBytes > limit
+      if bytes.readableBytes == 0 { bytes = next } else { bytes.writeBuffer(&next) }
+      if isLonger {
+        (self.body, self.bytes) = (.stream(Rest(beginning: bytes, iterator), length: .unknown), nil)
+        return
       }
-      bytes += next.readableBytesView
     }
-    let rest = Rest(beginning: ByteBuffer(bytes: bytes), iterator)
-    return (MessageBody(Chunks(rest)), .stream(rest, length: .unknown))
+    (self.body, self.bytes) = (.bytes(bytes), bytes)
   }
 
   /// Content of which the beginning has been read.

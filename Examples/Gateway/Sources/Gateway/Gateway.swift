@@ -25,7 +25,8 @@ struct Gateway {
     // Two upstreams that fail must not keep their clients waiting.
     var configuration = HTTPClient.Configuration()
     configuration.timeout = .init(connect: .seconds(1), read: .seconds(5))
-    client = CachingHTTPClient(HTTPClient(configuration: configuration), cache: upstreamCache)
+    client = CachingHTTPClient(
+      configuration: configuration, redirects: .follow(max: 5), cache: upstreamCache)
     upstreamMetrics.count(upstreamCache)
     routeMetrics.count(routeCache)
   }

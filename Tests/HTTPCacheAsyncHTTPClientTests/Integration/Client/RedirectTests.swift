@@ -18,22 +18,6 @@ struct RedirectTests {
     .init(status: status, fields: [.location: location, .cacheControl: cacheControl], body: "moved")
   }
 
-  @Test("The configuration of a client is known, whichever way it was made")
-  func configuration() async throws {
-    // It reads what AsyncHTTPClient does not publish: a new version may have other names.
-    let known = try #require(HTTPClient.shared.knownConfiguration)
-    #expect(known.redirectConfiguration.followed?.max == 20)
-    var configuration = HTTPClient.Configuration()
-    #expect(configuration.redirectConfiguration.followed?.max == 5)
-    configuration.redirectConfiguration = .disallow
-    #expect(configuration.redirectConfiguration.followed == nil)
-    let replayable: [(HTTPClientRequest.Body, Bool)] = [
-      (.bytes(ByteBuffer(string: "a")), true), (.bytes([1, 2] as [UInt8]), true),
-      (.stream(AsyncBuffers(buffers: []), length: .unknown), false),
-    ]
-    for (body, isReplayable) in replayable { #expect(body.isReplayable == isReplayable) }
-  }
-
   @Test("Each hop is answered by the cache, and the history lists all of them")
   func hops() async throws {
     try await Fixture.with { request in
@@ -57,7 +41,7 @@ struct RedirectTests {
 
   @Test("Without redirects, a redirect is the answer, and is stored")
   func disallowed() async throws {
-    try await Fixture.with(configure: { $0.redirectConfiguration = .disallow }) { _ in
+    try await Fixture.with(redirects: nil) { _ in
       Self.redirect(to: "/2")
     } test: { (fixture: Fixture) async throws in
       #expect(try await fixture.get("/1") == .init(source: .network, status: 301, body: "moved"))
@@ -65,10 +49,35 @@ struct RedirectTests {
     }
   }
 
-  @Test("The client's limit and its rule for cycles hold, for stored redirects too")
+  @Test("The rules for redirects decide, and not the configuration", arguments: [false, true])
+  func configuration(isFollowed: Bool) async throws {
+    try await Fixture.with(
+      redirects: isFollowed ? .follow(max: 5) : nil,
+      configure: {
+        $0.redirectConfiguration = isFollowed ? .disallow : .follow(max: 5, allowCycles: false)
+      }
+    ) { request in
+      request.target == "/1" ? Self.redirect(to: "/2") : .fresh("end")
+    } test: { (fixture: Fixture) async throws in
+      #expect(try await fixture.get("/1").status == (isFollowed ? 200 : 301))
+    }
+  }
+
+  @Test("Redirects of a request that bypasses the cache are followed without it")
+  func bypassed() async throws {
+    var options = CachingHTTPClient.Options()
+    options.shouldIntercept = { !$0.url.hasSuffix("/1") }
+    try await Fixture.with(options: options) { request in
+      request.target == "/1" ? Self.redirect(to: "/2") : .fresh("end")
+    } test: { (fixture: Fixture) async throws in
+      for _ in 0..<2 { #expect(try await fixture.get("/1") == .init(source: nil, body: "end")) }
+      #expect(fixture.origin.requestCount == 4)
+    }
+  }
+
+  @Test("The limit and the rule for cycles hold, for stored redirects too")
   func limits() async throws {
-    try await Fixture.with(configure: { $0.redirectConfiguration = .follow(max: 3, allowCycles: false) }) {
-      request in
+    try await Fixture.with(redirects: .follow(max: 3)) { request in
       switch request.target {
       case "/cycle": return Self.redirect(to: "/back")
       case "/back": return Self.redirect(to: "/cycle")
@@ -92,7 +101,7 @@ struct RedirectTests {
       (308, .POST, "POST 3"), (302, .PUT, "PUT 3"), (303, .HEAD, "HEAD 0"),
     ])
   func methods(status: Int, method: HTTPMethod, expected: String) async throws {
-    try await Fixture.with { request in
+    try await Fixture.with(options: Self.resending) { request in
       request.target == "/1" ? Self.redirect(status, to: "/2", "no-store") : .init(body: "a")
     } test: { (fixture: Fixture) async throws in
       var request = fixture.request("/1", [("Content-Type", "text/plain"), ("Authorization", "Basic x")])
@@ -106,17 +115,35 @@ struct RedirectTests {
     }
   }
 
-  @Test("A redirect that would need streamed content again is the answer")
-  func streamed() async throws {
-    try await Fixture.with { _ in
-      Self.redirect(307, to: "/2", "no-store")
+  private static var resending: CachingHTTPClient.Options {
+    var options = CachingHTTPClient.Options()
+    options.canResendContent = { _ in true }
+    return options
+  }
+
+  @Test(
+    "A redirect that would need content again is the answer, unless the content is in memory",
+    arguments: [
+      (false, .bytes(ByteBuffer(string: "abcdef")), 307, 1),
+      (true, .bytes(ByteBuffer(string: "abcdef")), 200, 2), (true, .bytes(Array("abcdef".utf8)), 200, 2),
+      (true, .stream(AsyncBuffers(buffers: [ByteBuffer(string: "abcdef")]), length: .unknown), 200, 2),
+      (false, stream, 307, 1), (true, stream, 307, 1),
+    ] as [(Bool, HTTPClientRequest.Body, UInt, Int)])
+  func content(canResend: Bool, body: HTTPClientRequest.Body, status: UInt, count: Int) async throws {
+    try await Fixture.with(options: canResend ? Self.resending : .init()) { request in
+      request.target == "/1" ? Self.redirect(307, to: "/2", "no-store") : .init(body: "a")
     } test: { (fixture: Fixture) async throws in
       var request = fixture.request("/1")
       request.method = .POST
-      request.body = .stream(AsyncBuffers(buffers: [ByteBuffer(string: "abc")]), length: .unknown)
-      #expect(try await fixture.answer(to: request).status == 307)
-      #expect(fixture.origin.requestCount == 1)
+      request.body = body
+      #expect(try await fixture.answer(to: request).status == status)
+      #expect(fixture.origin.requests.map(\.body) == Array(repeating: Array("abcdef".utf8), count: count))
     }
+  }
+
+  private static var stream: HTTPClientRequest.Body {
+    .stream(
+      AsyncBuffers(buffers: ["abc", "def"].map { ByteBuffer(string: $0) }), length: .known(6 as Int64))
   }
 
   @Test("Credentials do not follow a redirect to another origin")

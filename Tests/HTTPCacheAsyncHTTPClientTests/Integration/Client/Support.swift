@@ -17,8 +17,11 @@ struct Fixture: Sendable {
   let client: CachingHTTPClient
 
   /// Runs a test, and checks that no content stays in flight.
+  ///
+  /// - Parameter given: an existing client to use, which the test shuts down.
   static func with(
     _ kind: CacheEngine.Configuration.Kind = .private, options: CachingHTTPClient.Options = .init(),
+    redirects: CachingHTTPClient.Redirects? = .follow(max: 5), given: HTTPClient? = nil,
     configure: (inout HTTPClient.Configuration) -> Void = { _ in },
     cacheOptions: (inout HTTPCache.Configuration) -> Void = { _ in },
     disk: FilePath? = nil,
@@ -35,8 +38,12 @@ struct Fixture: Sendable {
     // The machine may have other work.
     configuration.timeout.connect = .minutes(4)
     configure(&configuration)
-    let given = HTTPClient(configuration: configuration)
-    let client = CachingHTTPClient(given, cache: cache, options: options)
+    let client =
+      if let given {
+        CachingHTTPClient(given, redirects: redirects, cache: cache, options: options)
+      } else {
+        CachingHTTPClient(configuration: configuration, redirects: redirects, cache: cache, options: options)
+      }
     let result: Result<Void, any Error>
     do {
       try await body(Fixture(origin: origin, cache: cache, clock: clock, client: client))

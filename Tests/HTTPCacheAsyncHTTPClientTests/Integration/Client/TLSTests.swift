@@ -27,8 +27,7 @@ struct TLSTests {
         tls.trustRoots = .file(certificate.file.path)
         configuration.tlsConfiguration = tls
       }
-      let given = HTTPClient(configuration: configuration)
-      let client = CachingHTTPClient(given, cache: try HTTPCache())
+      let client = CachingHTTPClient(configuration: configuration, redirects: nil, cache: try HTTPCache())
       let handler: SecureOrigin.Handler = { request in
         request.fields[.ifNoneMatch] == nil
           ? .init(

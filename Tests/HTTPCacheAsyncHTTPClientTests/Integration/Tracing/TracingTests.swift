@@ -158,8 +158,7 @@ struct TracingTests {
     configuration.tracing.tracer = tracer
     // The machine may have other work.
     configuration.timeout.connect = .minutes(4)
-    let given = HTTPClient(configuration: configuration)
-    let client = CachingHTTPClient(given, cache: try cache())
+    let client = CachingHTTPClient(configuration: configuration, redirects: nil, cache: try cache())
     try await tracer.withSpan("program") { _ in
       for _ in 0..<2 {
         let response = try await client.execute(

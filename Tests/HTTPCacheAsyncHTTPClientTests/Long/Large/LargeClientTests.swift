@@ -43,8 +43,7 @@ struct LargeClientTests {
       let origin = try await Self.origin(total)
       let cache = try HTTPCache(
         .init(memoryCapacity: 1 << 20, diskCapacity: total * 3, directory: FilePath(folder.path)))
-      let given = HTTPClient()
-      let client = CachingHTTPClient(given, cache: cache)
+      let client = CachingHTTPClient(configuration: .init(), redirects: nil, cache: cache)
       let before = PeakMemory.begin()
       for source in [CachedResponse.Source.network, .hit] {
         let response = try await client.execute(

@@ -5,13 +5,12 @@
 // `make snippets` writes this file.
 
 import HTTPCacheAsyncHTTPClient
-import NIOHTTP1
+import NIOCore
 
 private func CacheUpstreamCalls_1() async throws {
   func client(with cache: HTTPCache) -> CachingHTTPClient {
-    var options = CachingHTTPClient.Options()
-    options.partition = { $0.headers.first(name: "X-Account") }
-    options.shouldIntercept = { $0.url.hasPrefix("https://api.example.com/") }  // others bypass the cache
-    return CachingHTTPClient(cache: cache, options: options)
+    var configuration = HTTPClient.Configuration()
+    configuration.timeout = .init(connect: .seconds(1), read: .seconds(5))
+    return CachingHTTPClient(configuration: configuration, redirects: .follow(max: 5), cache: cache)
   }
 }

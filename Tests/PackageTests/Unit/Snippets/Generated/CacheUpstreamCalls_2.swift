@@ -5,13 +5,13 @@
 // `make snippets` writes this file.
 
 import HTTPCacheAsyncHTTPClient
-import NIOCore
+import NIOHTTP1
 
 private func CacheUpstreamCalls_2() async throws {
-  func settings(_ client: CachingHTTPClient) async throws -> HTTPClientResponse {
-    let request = HTTPClientRequest(url: "https://config.example.com/settings")
-    // Fresh for a minute, whatever the server says.
-    return try await client.execute(
-      request, timeout: .seconds(5), options: .init(lifetime: .seconds(60)))
+  func client(with cache: HTTPCache) -> CachingHTTPClient {
+    var options = CachingHTTPClient.Options()
+    options.partition = { $0.headers.first(name: "X-Account") }
+    options.shouldIntercept = { $0.url.hasPrefix("https://api.example.com/") }  // others bypass the cache
+    return CachingHTTPClient(cache: cache, options: options)
   }
 }
