@@ -3,7 +3,7 @@
 
 import Foundation
 import HTTPCacheAsyncHTTPClient
-import LoopbackOrigin
+import Loopback
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
