@@ -139,7 +139,8 @@ extension CacheStore {
     let hash = hasher.hash(entry.key)
     let id = takeID()
     let scopes = entry.scopes.map(self.hash)
-    let objection = { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) }
+    // Without the whole entry, of which each closure around this one would have a copy.
+    let objection = { [key = entry.key] in self.objection(to: key, since: token, hash: hash, scopes: scopes) }
     let wasStreamed = file != nil
     var moment: StripedCounters.Moment?
     var isOnlyOnDisk = true

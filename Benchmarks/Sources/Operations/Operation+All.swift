@@ -66,6 +66,18 @@ extension Operation {
         }
       }
     },
+    // Into a log that is full, so that each run of some dozens removes a segment. Another thread writes the files.
+    Operation("disk-insert") {
+      let directory = try TemporaryDirectory()
+      let store = try CacheStore(
+        .init(memoryCapacity: 0, diskCapacity: 1 << 20, directory: FilePath(directory.path)))
+      let entries = try Operation.entries()
+      for entry in entries { store.insert(entry) }
+      store.flush()
+      return { numbers in
+        withExtendedLifetime(directory) { for number in numbers { take(store.insert(entries[number])) } }
+      }
+    },
     // What a hit comes to: the lookup, and the decision by the front of the stored bytes.
     Operation("decide") {
       let store = try filled()

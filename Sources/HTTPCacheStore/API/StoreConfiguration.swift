@@ -92,6 +92,7 @@ extension CacheStore {
 
 extension CacheStore.Configuration {
   static let minimumDiskCapacity = 1 << 20
+  private static let leastWriteBuffer = 64 << 10
   /// Maximum bytes of key and metadata together.
   static let maximumHeadSize = 16 << 20
 
@@ -122,7 +123,7 @@ extension CacheStore.Configuration {
     try require(
       largeBodyThreshold >= 0, "largeBodyThreshold: expected 0 or more bytes, found \(largeBodyThreshold)")
     try require(
-      writeBuffer == 0 || (64 << 10...1 << 30).contains(writeBuffer),
+      writeBuffer == 0 || (Self.leastWriteBuffer...1 << 30).contains(writeBuffer),
       "writeBuffer: expected 64 KiB to 1 GiB, or 0, found \(writeBuffer) bytes")
     if let segmentSize, directory != nil {
       try require(
@@ -136,6 +137,7 @@ extension CacheStore.Configuration {
   var diskOptions: DiskOptions {
     DiskOptions(
       segmentSize: segmentSize, largeBodyThreshold: largeBodyThreshold, maximumVariants: maximumVariants,
-      sync: sync, writeBuffer: writeBuffer, observer: diskObserver, pinnedShare: pinnedShare)
+      sync: sync, writeBuffer: max(writeBuffer, Self.leastWriteBuffer), writesAtOnce: writeBuffer == 0,
+      observer: diskObserver, pinnedShare: pinnedShare)
   }
 }

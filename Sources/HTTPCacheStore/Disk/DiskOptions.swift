@@ -7,8 +7,10 @@ struct DiskOptions: Sendable {
   var largeBodyThreshold: Int
   var maximumVariants: Int
   var sync: DiskSync
-  /// Maximum bytes that wait to be written; 0 writes each record at once.
+  /// Maximum bytes that wait to be written.
   var writeBuffer: Int
+  /// Whether the calls that insert and update write the buffer before they return, instead of another thread.
+  var writesAtOnce = false
   var observer: (@Sendable (DiskEvent) -> Void)?
   /// Maximum share of the capacity that pinned entries may take.
   var pinnedShare = 0.5

@@ -125,10 +125,9 @@ final class DiskTier: Sendable {
     let record = record(of: entry, &header)
     var outcome = Log.Outcome.refused(.tooLargeForDisk)
     if context.room(for: record.count) <= context.options.segmentSize(for: capacity) {
-      let room = log.prepareRoom(for: record.count)
-      outcome = log.withLock { log in
-        log.release(room)
-        return log.insert(header, record: record, objection: objection)
+      log.flusher.awaitBuffer(of: log)
+      outcome = log.withRoom(context.room(for: record.count), for: .entry) { log in
+        log.insert(header, record: record, objection: objection)
       }
     } else {
       _ = self.yield(hash: hash, variant: entry.variant.rawValue)
@@ -137,16 +136,25 @@ final class DiskTier: Sendable {
     file = nil
     // By now the index knows the body file as the entry's. So the sync includes it, and the file is removed once if the
     // sync fails.
-    if case .stored = outcome, context.options.sync == .everyStore, !sync() {
-      _ = self.yield(hash: hash, fingerprint: header.fingerprint)
+    if case .stored = outcome, !persist() {
+      // A failed write has already lost the entry.
+      if currentSlot(hash: hash, id: id) != nil {
+        _ = self.yield(hash: hash, fingerprint: header.fingerprint)
+      }
       return .refused(.inputOutput)
     }
     return outcome
   }
 
+  /// Writes what was inserted or updated, as far as the caller must wait for it. Returns `false` if that failed.
+  private func persist() -> Bool {
+    if context.options.sync == .everyStore { return sync() }
+    return !context.options.writesAtOnce || log.flush()
+  }
+
   private func record(of entry: NewEntry, _ header: inout RecordHeader) -> RecordBytes {
     let isInline = header.kind == .entry
-    if isInline, context.options.writeBuffer > 0, entry.body.count >= RecordBytes.leastBody {
+    if isInline, entry.body.count >= RecordBytes.leastBody {
       return Record.encodeApart(
         &header, key: entry.key.bytes, metadata: entry.metadata, body: entry.body, hasher: context.hasher)
     }
@@ -163,11 +171,11 @@ final class DiskTier: Sendable {
   ) -> Bool {
     log.flusher.awaitBuffer(of: log)
     // Twice the room: the entry's segment then needs more to be carried forward.
-    let isUpdated = log.withRoom(forSmall: 1024 + 2 * metadata.count) { log in
+    let isUpdated = log.withRoom(1024 + 2 * metadata.count) { log in
       log.updateMetadata(
         of: id, hash: hash, metadata: metadata, storedAt: storedAt, revision: revision, unless: isKeptOut)
     }
-    guard isUpdated, context.options.sync == .everyStore, !sync() else { return isUpdated }
+    guard isUpdated, !persist() else { return isUpdated }
     if let slot = currentSlot(hash: hash, id: id) {
       _ = self.yield(hash: hash, fingerprint: catalog.withLock { $0.index[slot].fingerprint })
     }
@@ -194,7 +202,8 @@ final class DiskTier: Sendable {
   }
 
   private func yield(hash: UInt64, fingerprint: UInt32) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
-    log.withRoom { log in
+    defer { if context.options.writesAtOnce { log.flush() } }
+    return log.withRoom { log in
       log.forget(hash: hash, fingerprint: fingerprint)
       context.changes.advance(for: hash)
       return (context.changes.moment(for: hash), !hasEntry(for: hash))

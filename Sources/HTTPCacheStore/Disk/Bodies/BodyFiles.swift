@@ -18,11 +18,9 @@ struct BodyFiles: Sendable {
 
   /// Reserves bytes for an unfinished body file. Returns `false` if there is no room, or the store is closed.
   func reserve(_ bytes: Int) -> Bool {
-    let room = log.pinCount > 0 ? log.makeRoom(for: bytes, isSmall: false) ?? 0 : 0
-    return log.withLock { log in
-      log.release(room)
-      guard !log.isClosed, log.makeRoom(bytes) else { return false }
-      log.reserve(bytes)
+    log.withRoom(bytes, for: .entry) { log in
+      guard !log.isClosed, log.space.fits(bytes + log.pinReserve) else { return false }
+      log.space.reserve(bytes)
       return true
     }
   }

@@ -120,7 +120,7 @@ final class Flusher: Sendable {
   /// themselves for a while. A wait for a thread that waits for a processor takes milliseconds, in which the caller
   /// could write megabytes.
   func awaitBuffer(of source: some FlushSource) {
-    guard limit > 0, source.bufferedBytes >= limit / 2 else { return }
+    guard source.bufferedBytes >= limit / 2 else { return }
     guard !isWriting.load(ordering: .relaxed) || source.bufferedBytes >= limit else { return }
     let start = ContinuousClock.now
     writing.withLock { writing in

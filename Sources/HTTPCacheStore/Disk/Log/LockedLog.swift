@@ -38,8 +38,11 @@ final class LockedLog: Sendable {
   }
 
   /// Runs `body` under the log's lock, and then publishes the used bytes and the capacity.
-  func withLock<Result: Sendable>(_ body: (inout Log) -> Result) -> Result {
+  ///
+  /// - Parameter reserved: bytes whose reservation ends before `body`.
+  func withLock<Result: Sendable>(releasing reserved: Int = 0, _ body: (inout Log) -> Result) -> Result {
     log.withLock { log in
+      log.space.reserve(-reserved)
       let result = body(&log)
       shownBytes.store(log.space.used, ordering: .releasing)
       // A lower capacity is published only once the used bytes fit.
@@ -47,7 +50,8 @@ final class LockedLog: Sendable {
       shownBuffer.store(log.buffer.count, ordering: .relaxed)
       shownPins.store(log.pins.list.count, ordering: .relaxed)
       shownBodyState.store(log.health.bodyState, ordering: .relaxed)
-      if !log.buffer.pieces.isEmpty || !log.abandoned.isEmpty { flusher.schedule(self) }
+      let isBehind = !log.buffer.pieces.isEmpty && !context.options.writesAtOnce
+      if isBehind || !log.abandoned.isEmpty { flusher.schedule(self) }
       if !log.health.events.isEmpty { events.add(log.health.takeEvents()) }
       return result
     }
@@ -70,73 +74,57 @@ final class LockedLog: Sendable {
   }
 
   func setCapacity(_ bytes: Int) {
-    if pinCount > 0 {
-      // Pinned entries are carried forward within the present capacity, as far as the new one may hold them.
-      withLock { log in log.protectPins(capacity: min(bytes, log.space.capacity)) }
-      _ = makeRoom(for: 0, isSmall: true, within: bytes)
-    }
-    withLock { log in
+    // Pinned entries are carried forward within the present capacity, as far as the new one may hold them.
+    withLock { log in log.protectPins(capacity: min(bytes, log.space.capacity)) }
+    withRoom(0, for: .pins, within: bytes) { log in
       if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
       (log.space.capacity, log.space.configured) = (bytes, bytes)
       log.health.succeed(DiskHealth.filling)
       log.protectPins(capacity: bytes)
-      _ = log.makeRoom(0)
-      log.settlePins()
+      log.keepToCapacity()
     }
   }
 
-  /// Makes room for what pins need after an opening: the capacity may be lower than at the last one.
+  /// Makes room after an opening: the capacity may be lower than at the last one.
   func settleOpening() {
-    guard pinCount > 0 else { return }
     let capacity = withLock { log in
       let capacity = log.space.capacity
       log.space.capacity = max(capacity, log.space.used + log.carryBudget + log.pinReserve)
       return capacity
     }
-    _ = makeRoom(for: 0, isSmall: true, within: capacity)
-    withLock { log in
-      log.space.capacity = capacity
-      _ = log.makeRoom(0)
-      log.settlePins()
-    }
+    setCapacity(capacity)
     shownCapacity.store(capacity, ordering: .relaxed)
   }
 
-  /// Makes room for a record before it is appended, and writes the buffer if carrying forward fills it. Call it without
-  /// any lock.
-  ///
-  /// - Returns: the bytes that were reserved for the record: to be returned by `Log.release(_:)`, under the lock that
-  ///   the record is appended with.
-  func prepareRoom(for count: Int) -> Int {
-    flusher.awaitBuffer(of: self)
-    if pinCount > 0 { return makeRoom(for: context.room(for: count), isSmall: false) ?? 0 }
-    guard context.options.writeBuffer > 0 else { return 0 }
-    var turns: Int?
-    while withLock({ log in !log.makeRoomWhileBufferLasts(for: count, turns: &turns) }) {
-      flush()
-    }
-    return 0
-  }
-
-  /// Makes room beside what pins need, and reserves it. Call it without any lock.
+  /// Makes room, and runs `body` under the log's lock, whether there is room or not. Call it without any lock.
   ///
   /// - Parameters:
-  ///   - isSmall: see `Log.makeRoomStep`.
-  ///   - target: the capacity to keep to, if it is lower than the present one. Then nothing is reserved.
-  /// - Returns: the reserved bytes; `nil` if they do not fit.
-  func makeRoom(for needed: Int, isSmall: Bool, within target: Int? = nil) -> Int? {
-    var turns: Log.Turns?
+  ///   - bytes: by default, the room for a removal.
+  ///   - capacity: the capacity to keep to, if it is lower than the present one.
+  @inline(__always)
+  func withRoom<Result: Sendable>(
+    _ bytes: Int = 1024, for use: DiskRoom.Use = .change, within capacity: Int = .max,
+    _ body: (inout Log) -> Result
+  ) -> Result {
+    let reserved = reserve(DiskRoom(bytes: bytes, use: use, capacity: capacity, mayWait: true))
+    // Not by a closure around `body`: the compiler would copy what that has captured, for a tenth of an insert.
+    return withLock(releasing: reserved, body)
+  }
+
+  /// Makes room, and reserves it. Returns the reserved bytes.
+  private func reserve(_ room: DiskRoom) -> Int {
+    var room = room
     while true {
-      let progress = withLock { log -> Log.Progress in
-        let progress = log.makeRoomStep(needed, isSmall: isSmall, within: target, turns: &turns)
-        if case .done = progress { log.reserve(needed) }
+      let progress = withLock { log in
+        let progress = log.makeRoom(&room)
+        if case .done = progress { log.space.reserve(room.bytes) }
         return progress
       }
       switch progress {
-      case .done: return needed
-      case .stuck: return nil
+      case .done: return room.bytes
+      case .stuck: return 0
       case .write: flush()
-      case .settle(let batch): if settle(batch) == 0 { turns?.wasted += 1 }
+      case .settle(let batch): if settle(batch) == 0 { room.wasted += 1 }
       }
     }
   }
@@ -158,16 +146,6 @@ final class LockedLog: Sendable {
       if isWritten, failure == nil { return log.adoptCopies(upTo: batch.position) }
       _ = log.pins.copies.take(upTo: batch.position)
       return 0
-    }
-  }
-
-  /// Runs `body` under the log's lock, with room for a small record beside what pins need. Without pins it only takes
-  /// the lock.
-  func withRoom<Result: Sendable>(forSmall bytes: Int = 1024, _ body: (inout Log) -> Result) -> Result {
-    let room = pinCount > 0 ? makeRoom(for: bytes, isSmall: true) ?? 0 : 0
-    return withLock { log in
-      log.release(room)
-      return body(&log)
     }
   }
 

@@ -9,9 +9,9 @@ extension Log {
   mutating func append(_ record: RecordBytes, _ header: RecordHeader) throws(AppendFailure) -> RecordLocation
   {
     guard !owesWipe || settleWipe() else { throw .inputOutput }
-    // A removal or an update that finds no room would cost entries; it may take the room that is kept for pins.
-    let isVital = header.kind != .entry && header.kind != .entryWithBodyFile
-    guard makeRoom(context.room(for: record.count), isVital: isVital) else { throw .noRoom }
+    let isEntry = header.kind == .entry || header.kind == .entryWithBodyFile
+    var room = DiskRoom(bytes: context.room(for: record.count), use: isEntry ? .entry : .change)
+    guard case .done = makeRoom(&room) else { throw .noRoom }
     return try write(record, header)
   }
 
@@ -19,46 +19,17 @@ extension Log {
   mutating func write(_ record: RecordBytes, _ header: RecordHeader) throws(AppendFailure) -> RecordLocation {
     guard context.room(for: record.count) <= segmentSize else { throw .noRoom }
     try openSegment(for: record.count, header.kind)
-    let last = segments.count - 1
-    let location = try writeToLast(record)
-    segments[last].isDirty = true
+    let location = addToBuffer(record)
+    segments[segments.count - 1].isDirty = true
     space.used += summary.growth(header.kind)
     summary.add(
       SegmentSummary.Row(header, offset: Int(location.offset)), highest: max(header.id, header.revision))
     return location
   }
 
-  private mutating func writeToLast(_ record: RecordBytes) throws(AppendFailure) -> RecordLocation {
-    let last = segments.count - 1
-    let offset = segments[last].count
-    let location = RecordLocation(
-      segment: segments[last].number, offset: UInt32(offset), count: UInt32(record.count))
-    if context.options.writeBuffer > 0 {
-      addToBuffer(record)
-      return location
-    }
-    space.used += record.count
-    do throws(FileFailure) {
-      try segments[last].file.write(record.joined, at: offset)
-    } catch {
-      fail(error)
-      if (try? segments[last].file.truncate(to: offset)) != nil {
-        space.used -= record.count
-      } else {
-        // The written part of the record looks like a torn tail, so nothing may follow it.
-        segments[last].count += record.count
-        sealWithoutSummary()
-      }
-      throw .inputOutput
-    }
-    health.succeed("write")
-    segments[last].count += record.count
-    context.counters.bytesWritten.increment(by: record.count)
-    return location
-  }
-
   /// Adds bytes to the last segment; they are written to its file later.
-  private mutating func addToBuffer(_ bytes: RecordBytes) {
+  @discardableResult
+  private mutating func addToBuffer(_ bytes: RecordBytes) -> RecordLocation {
     let last = segments.count - 1
     let piece = WriteBuffer.Piece(
       segment: segments[last].number, file: segments[last].file, offset: segments[last].count, bytes: bytes)
@@ -66,6 +37,8 @@ extension Log {
     segments[last].count += bytes.count
     space.used += bytes.count
     catalog.withLock { $0.buffer(piece) }
+    return RecordLocation(
+      segment: piece.segment, offset: UInt32(piece.offset), count: UInt32(bytes.count))
   }
 
   // MARK: Segments
@@ -98,13 +71,6 @@ extension Log {
     }
     do throws(FileFailure) {
       let file = try context.files.open(path, creating: true)
-      let isBuffered = context.options.writeBuffer > 0
-      do throws(FileFailure) {
-        if !isBuffered { try file.write(start, at: 0) }
-      } catch {
-        try? context.files.unlink(path)
-        throw error
-      }
       health.succeed("create")
       // Without another large body, no body file would show that the disk works.
       health.succeed(DiskHealth.bodies)
@@ -112,13 +78,7 @@ extension Log {
       space.used += summary.recordCount
       segments.append(Segment(number: number, file: file, count: 0, isDirty: true, isNew: true))
       catalog.withLock { $0.files[number] = file }
-      if isBuffered {
-        addToBuffer(RecordBytes(start))
-      } else {
-        space.used += start.count
-        segments[segments.count - 1].count = start.count
-        context.counters.bytesWritten.increment(by: start.count)
-      }
+      addToBuffer(RecordBytes(start))
     } catch {
       summary = SegmentSummary()
       fail(error)
@@ -129,7 +89,7 @@ extension Log {
   /// Ends the last segment with a summary of its records.
   mutating func seal() {
     writeSummary()
-    if segments.last?.isSealed == false { sealWithoutSummary() }
+    sealWithoutSummary()
   }
 
   /// Ends the last segment; an opening will then read all its records.
@@ -152,11 +112,7 @@ extension Log {
     space.used -= record.count
     let highest = summary.highest
     summary = SegmentSummary()
-    guard (try? writeToLast(RecordBytes(record))) != nil else {
-      // The opening reads the records instead, and could not tell later records from these.
-      if segments.last?.isSealed == false { sealWithoutSummary() }
-      return
-    }
+    addToBuffer(RecordBytes(record))
     segments[segments.count - 1].isDirty = true
     summary.raise(highest)
     summary.begin(after: last.count + record.count)

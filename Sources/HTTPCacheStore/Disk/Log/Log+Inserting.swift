@@ -29,10 +29,6 @@ extension Log {
       forget(hash: header.hash, fingerprint: oldest)
       context.counters.evictions.increment()
     }
-    while catalog.withLock({ $0.index.count >= DiskIndex.maximumCount }) {
-      // The oldest segment may hold none of the entries any more.
-      guard reclaimOldest(carrying: false) else { return giveUp(header, .noRoom) }
-    }
     do throws(AppendFailure) {
       let location = try append(record, header)
       let isOnly = publish(header, at: location)

@@ -6,39 +6,51 @@ extension Log {
   /// byte never costs more than 1.25 written bytes, whichever entries are hit.
   var carryBudget: Int { segmentSize / 5 }
 
-  /// Makes room until the buffer is full. It then returns `false`; call it again after the buffer is written.
+  /// Reclaims segments, oldest first, until there is room for some bytes beside what must stay free: for carrying
+  /// forward, because entries are copied before their segment is removed, and for pinned entries.
   ///
-  /// - Parameter turns: the number of segments that may still be reclaimed; `nil` the first time.
-  mutating func makeRoomWhileBufferLasts(for count: Int, turns: inout Int?) -> Bool {
-    let needed = context.room(for: count)
-    guard !isClosed, !isPausing, needed + space.reserved <= space.capacity else { return true }
-    var left = turns ?? segments.count
-    defer { turns = left }
-    while !space.fits(needed + carryBudget), left > 0, segments.count > 1 {
-      guard carryForward(segments[0]) else { return false }
-      guard reclaimOldest(carrying: false) else { return true }
-      left -= 1
+  /// Entries that were hit are carried forward, within a budget. Pinned entries are copied to the log's end, and their
+  /// segment goes once the copies are durable. A caller that cannot wait for that evicts the hit entries for which the
+  /// buffer has no space, and gets no further than the first segment with pinned entries.
+  mutating func makeRoom(_ room: inout DiskRoom) -> DiskRoom.Progress {
+    let capacity = min(room.capacity, space.capacity)
+    let total = room.segments ?? segments.count
+    room.segments = total
+    while lacks(room, beside: carryBudget + pinReserve, within: capacity) {
+      // Twice around at most: the second time, entries that were hit are not carried forward. The disk is spared while
+      // it fails, and nothing is evicted for bytes that cannot fit.
+      guard let oldest = segments.first, room.reclaimed <= 2 * total, room.wasted < 3,
+        !room.mayWait || !isPausing, !owesWipe || settleWipe(), mayFit(room, within: capacity)
+      else { break }
+      if hasPins(in: oldest) {
+        guard room.mayWait, mayFit(room, besidePins: true, within: capacity) else { break }
+        let progress = copyPinned(of: oldest)
+        guard case .done = progress else { return progress }
+        continue
+      }
+      if room.reclaimed < total, segments.count > 1, !carryForward(oldest), room.mayWait { return .write }
+      guard reclaimOldest() else { break }
+      room.reclaimed += 1
     }
-    return true
+    let reserve = room.use == .change ? 0 : pinReserve
+    return lacks(room, beside: reserve, within: space.capacity) ? .stuck : .done
   }
 
-  /// Reclaims segments, oldest first, until this many more bytes fit.
+  private func lacks(_ room: DiskRoom, beside reserve: Int, within capacity: Int) -> Bool {
+    space.used + room.bytes + reserve > capacity
+      || room.use == .entry && catalog.withLock { $0.index.count >= DiskIndex.maximumCount }
+  }
+
+  /// Whether bytes could fit if everything were reclaimed that is not pinned.
   ///
-  /// A segment with pinned entries stays: ``LockedLog/makeRoom(for:isSmall:)`` makes room in their presence.
-  ///
-  /// - Parameter isVital: whether the bytes may take the room that is kept for pinned entries.
-  mutating func makeRoom(_ needed: Int, isVital: Bool = false) -> Bool {
+  /// - Parameter besidePins: whether it is worth while to copy pinned entries for them.
+  private func mayFit(_ room: DiskRoom, besidePins: Bool = false, within capacity: Int) -> Bool {
     // The store keeps to a lowered capacity as far as possible, whatever unfinished bodies have reserved.
-    guard needed == 0 || needed + space.reserved <= space.capacity else { return false }
-    let (pinReserve, carryBudget) = (pinReserve, carryBudget)
-    // Keep room free for carrying forward, because entries are copied before their segment is removed.
-    var turns = segments.count
-    while !space.fits(needed + carryBudget + pinReserve), !segments.isEmpty {
-      // Once around only: entries that are hit all the time must not make this endless.
-      guard reclaimOldest(carrying: turns > 0) else { break }
-      turns -= 1
-    }
-    return space.fits(needed + (isVital ? 0 : pinReserve))
+    if room.bytes == 0 { return true }
+    // Without a share for entries that are not pinned, each insert would copy all pinned entries for a few free bytes.
+    let share = besidePins && room.use == .entry ? capacity / 8 : 0
+    let reserve = besidePins || room.use != .change ? pinReserve : 0
+    return room.bytes + unreclaimable + reserve + share <= capacity
   }
 
   /// The least capacity that the log keeps to while the file system is full. With less room, the disk counts as failing.
@@ -66,7 +78,7 @@ extension Log {
     var isRelieved = false
     // As much again: the next writes need room, too.
     while space.used > limit - min(needed, limit / 8), !segments.isEmpty {
-      guard reclaimOldest(carrying: false) else { break }
+      guard reclaimOldest() else { break }
       isRelieved = true
     }
     return isRelieved
@@ -80,18 +92,16 @@ extension Log {
     if space.capacity == space.configured { health.succeed(DiskHealth.filling) }
   }
 
-  /// Removes the oldest segment and its entries. Entries hit since they were written are carried forward to the log's
-  /// end first.
+  /// Removes the oldest segment and its entries.
   ///
   /// - Parameter losingPins: whether to remove the segment even if it has pinned entries.
-  mutating func reclaimOldest(carrying: Bool, losingPins: Bool = false) -> Bool {
+  mutating func reclaimOldest(losingPins: Bool = false) -> Bool {
     guard let oldest = segments.first else { return false }
-    if !pins.list.isEmpty, hasPins(in: oldest) {
+    if hasPins(in: oldest) {
       guard losingPins else { return false }
       // Copies that may be written are better than none.
       adoptCopies(upTo: .max)
     }
-    if carrying, segments.count > 1 { _ = carryForward(oldest) }
     let (evicted, orphans) = catalog.withLock { catalog in
       let slots = catalog.index.slots(in: oldest.number)
       return (slots.count, slots.compactMap { catalog.index.remove($0) })
@@ -144,15 +154,14 @@ extension Log {
   }
 
   /// Copies hit entries to the log's end, within the budget. Returns `false` if the buffer is full before the end.
-  mutating func carryForward(_ oldest: Segment) -> Bool {
+  private mutating func carryForward(_ oldest: Segment) -> Bool {
     if carried.segment != oldest.number { carried = (oldest.number, 0) }
     var budget = carryBudget - carried.bytes
     let pinReserve = pinReserve
     for slot in catalog.withLock({ $0.index.slots(in: oldest.number) { $0.isHit && !$0.isPinned } }) {
       let entry = catalog.withLock { $0.index[slot] }
       let count = Int(entry.location.count)
-      let limit = context.options.writeBuffer
-      if limit > 0, buffer.count >= limit { return false }
+      if buffer.count >= context.options.writeBuffer { return false }
       guard count <= budget, space.fits(context.room(for: count) + pinReserve) else { continue }
       guard let (header, record) = mergedRecord(of: entry, in: oldest.file) else { continue }
       guard record.count <= budget, space.fits(context.room(for: record.count)),

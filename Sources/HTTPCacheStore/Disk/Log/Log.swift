@@ -42,7 +42,7 @@ struct Log: Sendable {
   var wipedNumbers: PartialRangeUpTo<UInt32> = ..<0
   /// The segment that is being carried forward, and the bytes carried so far.
   var carried: (segment: UInt32, bytes: Int) = (0, 0)
-  /// The bytes of segments that are not yet written; empty if every record is written at once.
+  /// The bytes of segments that are not yet written.
   var buffer = WriteBuffer()
   var space: DiskSpace
   var health = DiskHealth()
@@ -76,8 +76,6 @@ struct Log: Sendable {
     space = DiskSpace(
       capacity: capacity, used: DiskOpening.fixedBytes + found.used + pins.fileSizes.reduce(0, +))
     protectPins(capacity: capacity)
-    // The capacity may be lower than at the last opening. With pins, `LockedLog` makes room: it must write for it.
-    if pins.list.isEmpty { _ = makeRoom(0) }
   }
 
   var segmentSize: Int { context.options.segmentSize(for: space.capacity) }

@@ -52,7 +52,7 @@ extension Log {
   }
 
   /// Bytes that no reclaiming can free.
-  private var unreclaimable: Int {
+  var unreclaimable: Int {
     DiskOpening.fixedBytes + pins.fileSizes.reduce(0, +) + space.reserved
       + catalog.withLock { $0.index.pinnedBytes }
   }
@@ -61,84 +61,11 @@ extension Log {
     catalog.withLock { $0.index.pinnedRecordBytes[segment.number] != nil }
   }
 
-  // MARK: Room
-
-  /// Reserves bytes for a record that another call appends.
-  mutating func reserve(_ bytes: Int) {
-    space.used += bytes
-    space.reserved += bytes
-  }
-
-  /// Ends a reservation.
-  mutating func release(_ bytes: Int) {
-    space.used -= bytes
-    space.reserved -= bytes
-  }
-
-  /// What must happen before ``makeRoomStep(_:isSmall:within:turns:)`` can go on.
-  enum Progress: Sendable {
-    case done
-    /// The bytes do not fit, and would not fit later.
-    case stuck
-    /// The buffer is full, and must be written.
-    case write
-    /// Copies must be durable before they take the place of their entries.
-    case settle(PinnedCopies.Batch)
-  }
-
-  /// How long making room goes on, so that it ends whatever is hit or updated at the same time.
-  struct Turns: Sendable {
-    /// Segments reclaimed so far.
-    var reclaimed = 0
-    /// Copies that had to be made again, because their entry changed meanwhile.
-    var wasted = 0
-    /// The number of segments at the beginning.
-    let segments: Int
-  }
-
-  /// Reclaims segments, oldest first, until this many more bytes fit beside what pins need. Pinned entries are copied to
-  /// the log's end, and their segment goes once the copies are durable.
-  ///
-  /// - Parameters:
-  ///   - isSmall: whether the bytes are those of a removal or an update. Otherwise an eighth of the capacity must stay
-  ///     for entries that are not pinned. Without it, each insert would copy all pinned entries for a few free bytes.
-  ///   - target: the capacity to keep to, if it is lower than the present one.
-  mutating func makeRoomStep(
-    _ needed: Int, isSmall: Bool, within target: Int? = nil, turns: inout Turns?
-  ) -> Progress {
-    guard !isClosed, !isPausing, !owesWipe || settleWipe() else { return .stuck }
-    let capacity = min(target ?? .max, space.capacity)
-    var left = turns ?? Turns(segments: segments.count)
-    defer { turns = left }
-    guard needed == 0 || needed + unreclaimable + pinReserve + (isSmall ? 0 : capacity / 8) <= capacity else {
-      return .stuck
-    }
-    while space.used + needed + carryBudget + pinReserve > capacity || isIndexFull {
-      // Twice around at most: the second time, entries that were hit are not carried forward.
-      guard let oldest = segments.first, left.reclaimed <= 2 * left.segments, left.wasted < 3 else {
-        return .stuck
-      }
-      if hasPins(in: oldest) {
-        switch copyPinned(of: oldest) {
-        case .done: continue
-        case let other: return other
-        }
-      }
-      if left.reclaimed < left.segments, segments.count > 1 {
-        guard carryForward(oldest) else { return .write }
-      }
-      guard reclaimOldest(carrying: false) else { return .stuck }
-      left.reclaimed += 1
-    }
-    return .done
-  }
-
-  private var isIndexFull: Bool { catalog.withLock { $0.index.count >= DiskIndex.maximumCount } }
+  // MARK: Copying
 
   /// Copies the pinned entries of the oldest segment to the log's end. `.done` means that none is left in it.
-  private mutating func copyPinned(of oldest: Segment) -> Progress {
+  mutating func copyPinned(of oldest: Segment) -> DiskRoom.Progress {
     if segments.count == 1 { seal() }
-    let limit = context.options.writeBuffer
     for slot in catalog.withLock({ $0.index.slots(in: oldest.number) { $0.isPinned } }) {
       let (entry, revision) = catalog.withLock {
         ($0.index[slot], $0.index.updates[$0.index[slot].id]?.revision)
@@ -146,7 +73,7 @@ extension Log {
       if let copy = pins.copies.copies[entry.id], copy.source == entry.location, copy.revision == revision {
         continue
       }
-      if limit > 0, buffer.count >= limit { return .write }
+      if buffer.count >= context.options.writeBuffer { return .write }
       guard let (header, record) = mergedRecord(of: entry, in: oldest.file) else {
         // Damaged, it would be a miss at its next lookup.
         context.counters.corruptRecords.increment()
@@ -265,12 +192,11 @@ extension Log {
     }
   }
 
-  /// Removes segments with pinned entries while the room that pins need cannot be had otherwise: the capacity was
-  /// lowered, or another version used the directory.
-  mutating func settlePins() {
-    guard !pins.list.isEmpty else { return }
+  /// Removes segments, even with pinned entries, while the capacity and the room that pins need cannot be had otherwise:
+  /// the capacity was lowered, or another version used the directory.
+  mutating func keepToCapacity() {
     while !segments.isEmpty, !space.fits(0) || space.used - space.reserved + pinReserve > space.capacity {
-      guard reclaimOldest(carrying: false, losingPins: true) else { return }
+      guard reclaimOldest(losingPins: true) else { return }
     }
   }
 }

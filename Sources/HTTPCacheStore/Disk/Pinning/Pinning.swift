@@ -116,9 +116,7 @@ final class Pinning: Sendable {
 
   private func makeRoomForFile() -> Bool {
     let growth = log.withLock { $0.pins.list.fileCount }
-    guard let room = log.makeRoom(for: growth, isSmall: true) else { return false }
-    log.withLock { log in log.release(room) }
-    return true
+    return log.withRoom(growth, for: .pins) { log in log.space.fits(growth + log.pinReserve) }
   }
 
   /// Unpins a key. Returns `false` if it is not pinned.

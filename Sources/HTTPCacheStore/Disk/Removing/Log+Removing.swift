@@ -62,7 +62,7 @@ extension Log {
         return true
       }
       // Rather lose pinned entries than everything.
-      guard segments.count > 1, reclaimOldest(carrying: false, losingPins: true) else { return false }
+      guard segments.count > 1, reclaimOldest(losingPins: true) else { return false }
     }
     return false
   }

@@ -69,7 +69,7 @@ struct Removals: Sendable {
 
   /// Logs a mark that is already in memory.
   func mark(_ hashes: [UInt64], number: UInt64) {
-    let removal = log.withRoom(forSmall: 1024 + 16 * hashes.count) { log -> Removal in
+    let removal = log.withRoom(1024 + 16 * hashes.count) { log -> Removal in
       // Without a segment there is no entry; the first segment begins with this mark.
       guard !log.isClosed, !log.segments.isEmpty else { return .unneeded }
       let mark = ScopeMarks.Snapshot(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })

@@ -115,7 +115,7 @@ struct Sweeper: Sendable {
       rest = rest.dropFirst(Self.batch)
       log.flusher.awaitBuffer(of: log)
       let bytes = part.reduce(0) { $0 + 256 + 2 * ($1.update?.metadata.count ?? 0) }
-      sweep = log.withRoom(forSmall: bytes) { [sweep, part] log -> Sweep in
+      sweep = log.withRoom(bytes) { [sweep, part] log -> Sweep in
         var sweep = sweep
         guard !log.isClosed else { return sweep }
         for change in part { log.apply(change, &sweep) }

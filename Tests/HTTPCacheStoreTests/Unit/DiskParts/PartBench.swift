@@ -14,14 +14,13 @@ struct PartBench {
 
   init(
     _ files: any FileSystem = SimulatedFileSystem(), at directory: FilePath = "/cache",
-    capacity: Int = 1 << 20,
-    writeBuffer: Int = 0, sync: DiskSync = .removals, observer: (@Sendable (DiskEvent) -> Void)? = nil
+    capacity: Int = 1 << 20, sync: DiskSync = .removals, observer: (@Sendable (DiskEvent) -> Void)? = nil
   ) throws {
     self.capacity = capacity
     opened = try DiskOpening(directory: directory, files: files, hashMask: .max)
       .open(startEmpty: false)
     let options = DiskOptions(
-      segmentSize: nil, largeBodyThreshold: 1 << 20, maximumVariants: 4, sync: sync, writeBuffer: writeBuffer,
+      segmentSize: nil, largeBodyThreshold: 1 << 20, maximumVariants: 4, sync: sync, writeBuffer: 64 << 10,
       observer: observer)
     context = DiskContext(
       directory: directory, files: files, hasher: opened.hasher, options: options,
@@ -59,6 +58,18 @@ extension Log {
   mutating func insert(_ record: (header: RecordHeader, bytes: RecordBytes)) -> Bool {
     if case .stored = insert(record.header, record: record.bytes, objection: { nil }) { true } else { false }
   }
+
+  /// Writes pieces of the buffer as the flusher does.
+  mutating func write(_ pieces: some Sequence<WriteBuffer.Piece>) throws {
+    for piece in pieces {
+      var arrays: [[UInt8]] = []
+      piece.bytes.append(to: &arrays)
+      try piece.file.write(arrays, at: piece.offset)
+      didWrite([piece])
+    }
+  }
+
+  mutating func writeAll() throws { try write(buffer.take()) }
 }
 
 extension LockedLog {

@@ -15,21 +15,22 @@ import Testing
 
 @Suite("Syncing, removals, sweeps and body files", .timeLimit(.minutes(10)))
 struct RemovingPartTests {
-  private func filled(_ bench: PartBench, count: Int = 10) -> LockedLog {
+  private func filled(_ bench: PartBench, isWritten: Bool = true) -> LockedLog {
     let log = bench.makeLockedLog()
-    for number in 0..<count {
+    for number in 0..<10 {
       #expect(log.insert(bench.record(number, storedAt: Int64(number) * 1000)))
     }
+    if isWritten { log.flush() }
     return log
   }
 
   // MARK: Syncing
 
-  @Test("A sync makes logged records durable, buffered or not", arguments: [0, 1 << 20])
-  func sync(writeBuffer: Int) throws {
+  @Test("A sync makes logged records durable, written or not", arguments: [true, false])
+  func sync(isWritten: Bool) throws {
     let files = SimulatedFileSystem()
-    let bench = try PartBench(files, writeBuffer: writeBuffer)
-    let log = filled(bench)
+    let bench = try PartBench(files)
+    let log = filled(bench, isWritten: isWritten)
     #expect(try files.synced.numbers(below: 10).isEmpty)
     #expect(Syncer(log).sync(onlyRemovals: true), "nothing was removed")
     #expect(try files.synced.numbers(below: 10).isEmpty)
@@ -85,15 +86,13 @@ struct RemovingPartTests {
     case key, variant, time, mark, everything, sweep
   }
 
-  @Test(
-    "A removal is durable when it returns", arguments: Kind.allCases,
-    [0, 1 << 20])
-  func removal(kind: Kind, writeBuffer: Int) throws {
+  @Test("A removal is durable when it returns", arguments: Kind.allCases, [true, false])
+  func removal(kind: Kind, isSynced: Bool) throws {
     let files = SimulatedFileSystem()
-    let bench = try PartBench(files, writeBuffer: writeBuffer)
-    let log = filled(bench)
+    let bench = try PartBench(files)
+    let log = filled(bench, isWritten: isSynced)
     let syncer = Syncer(log)
-    syncer.sync()
+    if isSynced { syncer.sync() }
     let removals = Removals(log: log, syncer: syncer)
     var left = Array(0..<10)
     switch kind {
@@ -135,11 +134,11 @@ struct RemovingPartTests {
     return left.sorted()
   }
 
-  @Test("A removal that cannot be synced removes everything", arguments: [0, 1 << 20])
-  func failedRemoval(writeBuffer: Int) throws {
+  @Test("A removal that cannot be synced removes everything", arguments: [true, false])
+  func failedRemoval(isWritten: Bool) throws {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
-    let bench = try PartBench(files, at: scratch.path, writeBuffer: writeBuffer)
-    let log = filled(bench)
+    let bench = try PartBench(files, at: scratch.path)
+    let log = filled(bench, isWritten: isWritten)
     files.set { $0.failing = [.sync: EIO] }
     Removals(log: log, syncer: Syncer(log)).remove(hash: bench.hash(3))
     #expect(bench.catalog.count == 0 && log.withLock { $0.segments.count } == 1)
