@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import SystemPackage
 
 extension CacheStore {
-  /// Protects the entries of a key from eviction, on disk.
+  /// Pins a key: its entries are not evicted from the disk.
   ///
-  /// The pin belongs to the key, not to an entry. All variants that are stored now or later are protected, so the pin
-  /// stays when an entry is replaced. An entry that only memory holds is written to the disk. Pinning a key that has no
-  /// entry protects those that follow. The entries may be evicted from memory: a lookup finds them on disk.
+  /// The pin belongs to the key, not to an entry. All variants that are stored now or later are pinned, so the pin
+  /// stays when an entry is replaced. An entry that only memory holds is written to the disk. If the key has no entry,
+  /// those that follow are pinned. The entries may be evicted from memory: a lookup finds them on disk.
   ///
   /// A pin only stops eviction. Removals, sweeps and marks concern pinned entries like all others, and leave the pin,
   /// with two exceptions: ``remove(_:)-(StoreKey)`` and ``removeAll()`` also remove pins. At most
-  /// ``StoreCapacity/pinned`` bytes can be pinned. An insert or update that would exceed them takes effect without protection; then
-  /// ``PinnedKey/isProtected`` is `false`, until room is found for it and the key is pinned again. Inserts of other keys
-  /// are refused before a pinned entry is evicted. Three things can cost pinned entries: a lowered capacity, a disk that
-  /// is too full for a removal, and damage.
+  /// ``StoreCapacity/pinned`` bytes can be pinned. An insert or update that would exceed them takes effect, but the entry
+  /// is not pinned; then ``PinnedKey/isProtected`` is `false`, until room is found for it and the key is pinned again.
+  /// Inserts of other keys are refused before a pinned entry is evicted. Three things can cost pinned entries: a lowered
+  /// capacity, a disk that is too full for a removal, and damage.
   ///
   /// The call blocks until the pin, and the entries of the key, would survive a crash (see ``Configuration/sync``).
-  /// Pinning a key again has no effect, except on entries that are not protected.
+  /// Pinning a key again has no effect, except on entries that are not pinned.
   ///
   /// - Parameter key: the resource.
   /// - Throws: ``StoreError`` with one of these codes; the key is then as before:
@@ -40,7 +39,7 @@ extension CacheStore {
     let evicted = try disk.pinning.pin(key, hash: hash, adding: inMemory.reduce(0) { $0 + $1.diskCost(key) })
     do throws(StoreError) {
       try writeToDisk(key, hash: hash, evicted: evicted, since: start, disk)
-      guard disk.pinning.isProtected(hash) else {
+      guard disk.pinning.areEntriesPinned(hash) else {
         let (used, needed) = (usage.pinnedBytes, evicted.reduce(0) { $0 + $1.diskCost(key) })
         throw StoreError(.pinLimit(key: key, needed: needed, used: used, limit: disk.pinning.limit))
       }
@@ -51,7 +50,7 @@ extension CacheStore {
     }
   }
 
-  /// Ends the protection of a key. Its entries stay until they are evicted.
+  /// Unpins a key. Its entries stay until they are evicted.
   ///
   /// The call blocks until the change would survive a crash (see ``Configuration/sync``).
   ///
@@ -65,8 +64,8 @@ extension CacheStore {
     try disk?.pinning.unpin(key, hash: hasher.hash(key)) ?? false
   }
 
-  /// Ends the protection of some keys, with a single write. If the disk fails, they may be pinned again when the
-  /// directory is opened the next time.
+  /// Unpins some keys, with a single write. If the disk fails, they may be pinned again when the directory is opened the
+  /// next time.
   package func unpin(where isMeant: (StoreKey) -> Bool) { disk?.pinning.unpin(where: isMeant) }
 
   /// Whether a key is pinned.
@@ -100,9 +99,7 @@ extension CacheStore {
       let moment = changes.moment(for: hash)
       let inMemory = memory.peek(key, hash: hash)
       guard isInMemoryOnly(entry, hash: hash, disk),
-        !inMemory.contains(where: { $0.variant == entry.variant }),
-        // It may have updated the entry since that was read.
-        !lateEntries.isSweeping
+        !inMemory.contains(where: { $0.variant == entry.variant })
       else { continue }
       try writeToDisk(entry, key: key, hash: hash, since: moment, start, disk)
     }
@@ -118,16 +115,16 @@ extension CacheStore {
   /// Writes an entry to the disk, with its id: marks and removals know it by that.
   ///
   /// A concurrent update of its metadata comes before or after: both take the lock of the key. A concurrent sweep finds
-  /// the entry in memory, and then knows from `lateEntries` that it was not on disk when the sweep was there.
+  /// the entry in memory, and knows from `Sweeps` that it was not on disk when the sweep was there. It does not find an
+  /// entry that neither tier has: such an entry is not written during a sweep.
   private func writeToDisk(
     _ entry: StoredEntry, key: StoreKey, hash: UInt64, since moment: StripedCounters.Moment,
     _ token: RemovalToken, _ disk: DiskTier
   ) throws(StoreError) {
     guard let body = try? entry.body.readAll() else { return }
-    lateEntries.begin(entry.id.rawValue)
-    defer { lateEntries.end(entry.id.rawValue) }
     let refusal = decisions.withLock(hash) { () -> RefusalReason? in
-      let present = memory.peek(key, hash: hash).first { $0.id == entry.id } ?? entry
+      let resident = memory.peek(key, hash: hash).first { $0.id == entry.id }
+      let present = resident ?? entry
       let new = NewEntry(
         key: key, variant: present.variant, metadata: present.metadata, body: Array(body),
         storedAt: present.storedAt)
@@ -139,6 +136,7 @@ extension CacheStore {
           let isOld =
             !self.removals.isCurrent(token.moment, for: hash) || self.fences.isAny(since: token.sequence)
           if isOld { return .removedSince }
+          if resident == nil, disk.sweeper.isSweeping { return .superseded }
           return self.changes.isCurrent(moment, for: hash) ? nil : .superseded
         })
       if case .refused(let reason) = outcome { return reason }
@@ -155,45 +153,6 @@ extension CacheStore {
       throw StoreError(
         .pinLimit(key: key, needed: size, used: usage.pinnedBytes, limit: disk.maximumEntrySize))
     }
-  }
-}
-
-/// The ids of entries that are written to the disk after they were stored in memory.
-///
-/// A sweep visits the disk first, and then what memory alone holds. It must not take such an entry, which it finds on
-/// disk by then, for one that it has seen there.
-final class LateEntries: Sendable {
-  private struct State: Sendable {
-    var sweeps = 0
-    var writing: Set<UInt64> = []
-    /// Written while a sweep was in progress.
-    var written: Set<UInt64> = []
-  }
-
-  private let state = Mutex(State())
-
-  func begin(_ id: UInt64) { state.withLock { _ = $0.writing.insert(id) } }
-
-  func end(_ id: UInt64) {
-    state.withLock { state in
-      state.writing.remove(id)
-      if state.sweeps > 0 { state.written.insert(id) }
-    }
-  }
-
-  var isSweeping: Bool { state.withLock { $0.sweeps > 0 } }
-
-  func beginSweep() { state.withLock { $0.sweeps += 1 } }
-
-  func endSweep() {
-    state.withLock { state in
-      state.sweeps -= 1
-      if state.sweeps == 0 { state.written = [] }
-    }
-  }
-
-  func contains(_ id: UInt64) -> Bool {
-    state.withLock { $0.writing.contains(id) || $0.written.contains(id) }
   }
 }
 

@@ -73,8 +73,6 @@ extension CacheStore {
   private func visit(
     _ extent: SweepExtent, _ number: UInt64, in keys: [StoreKey]?, _ decide: (SweptEntry) -> SweepAction
   ) -> Int {
-    lateEntries.beginSweep()
-    defer { lateEntries.endSweep() }
     var sweep = Sweeping(extent: extent, number: number)
     if let disk {
       sweep.disk = disk.sweeper.begin(sweep.number)
@@ -141,9 +139,8 @@ extension CacheStore {
     var heads: [Sweeper.Head] = []
     for entry in entries where entry.id.rawValue < sweep.number {
       let key = StoreKey(entry.key)
-      // An entry that is also on disk has been swept already.
-      let isOnDisk = disk?.currentSlot(hash: hasher.hash(key), id: entry.id.rawValue) != nil
-      guard sweep.isMeant(key), !isOnDisk || lateEntries.contains(entry.id.rawValue) else { continue }
+      let wasVisited = disk?.sweeper.hasVisited(hasher.hash(key), id: entry.id.rawValue) ?? false
+      guard sweep.isMeant(key), !wasVisited else { continue }
       heads.append(entry.head(key))
       if heads.count == 64 {
         change(heads, &sweep, decide)

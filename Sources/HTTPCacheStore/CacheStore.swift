@@ -104,7 +104,6 @@ public final class CacheStore: Sendable {
   let counters = StoreCounters()
   /// Serialises callers that read an entry before they decide whether to replace it, or how to change its metadata.
   let decisions = KeyLocks()
-  let lateEntries = LateEntries()
 
   /// Opens a store, and creates its directory if it is missing. Blocks on the disk.
   ///

@@ -19,7 +19,7 @@ extension HTTPCache {
     public let responseCount: Int
     /// Bytes that these responses occupy on disk.
     public let byteCount: Int
-    /// Whether all of them are safe from eviction. `false` if one was stored that would have exceeded the limit.
+    /// Whether all of them are pinned. `false` if one was stored that would have exceeded the limit.
     public let isProtected: Bool
   }
 
@@ -31,7 +31,7 @@ extension HTTPCache {
   /// A pin ends with ``unpin(_:partition:)``, ``removeResponses(for:partition:)``, ``removePartition(_:)`` and
   /// ``removeAllResponses()``. Invalidations and other purges concern pinned responses like all others; then the pin
   /// stays for the next response. The pinned responses of all targets take at most `configuration.store.pinnedShare` of the
-  /// disk. A response that would exceed it is stored without protection, until you pin its target again. A lowered
+  /// disk. A response that would exceed it is stored, but not pinned until you pin its target again. A lowered
   /// `configuration.store.diskCapacity` can cost pinned responses.
   ///
   /// With `usesNoVarySearch`, the pin also keeps the response that the target shares with others, as it is at the time of
@@ -56,7 +56,7 @@ extension HTTPCache {
     }
   }
 
-  /// Ends the protection of the responses for the target of a request. They stay until they are evicted.
+  /// Unpins the responses for the target of a request. They stay until they are evicted.
   ///
   /// - Parameters:
   ///   - request: a request with the target; its method and fields do not matter.
@@ -105,7 +105,7 @@ extension HTTPCache {
     }
   }
 
-  /// Whether the disk has a response that a pin of this target protects.
+  /// Whether the disk has a response that is pinned with this target.
   package func hasPinnedResponse(_ request: HTTPRequest, partition: String? = nil) -> Bool {
     guard let keys = try? pinKeys(request, partition).keys,
       let target = TargetURI(request).map({ responses.keyed($0) })

@@ -58,7 +58,7 @@ public final class HTTPCache: Sendable {
     /// Maximum number of stored variants of one resource: responses that its `Vary` distinguishes (default: 1,000). The
     /// one that was used least recently gives way to a further one. At least 1.
     ///
-    /// The capacities bound the bytes of all responses. Of a pinned target, the pin protects 60 variants.
+    /// The capacities bound the bytes of all responses. Of a pinned target, 60 variants are pinned.
     public var maximumVariants: Int
     /// Maximum bytes in memory of content in flight: content that is neither stored yet nor delivered (default:
     /// 64 MiB).

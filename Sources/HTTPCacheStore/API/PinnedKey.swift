@@ -9,7 +9,7 @@ public struct PinnedKey: Sendable, Hashable {
   public let entryCount: Int
   /// Bytes that they occupy on disk.
   public let byteCount: Int
-  /// Whether all of them are safe from eviction. `false` if one was stored that would have exceeded
+  /// Whether all of them are pinned. `false` if one was stored that would have exceeded
   /// ``StoreCapacity/pinned``.
   public let isProtected: Bool
 }

@@ -14,7 +14,7 @@ import HTTPCacheStore
 struct VariantIndex: Sendable {
   /// The number of variants that are stored under the common key.
   static let most = 8
-  /// The number of those of a pinned resource: a pin protects what is stored under its key.
+  /// The number of those of a pinned resource: what is stored under its key is pinned.
   static let mostPinned = 60
   /// Maximum number of lists of names. An origin has one, or a few.
   static let mostLists = 8

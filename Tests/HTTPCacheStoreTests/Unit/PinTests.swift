@@ -97,7 +97,7 @@ struct PinTests {
     #expect(store.lookup(key(1)).isEmpty)
   }
 
-  @Test("A key without an entry can be pinned, and its first entry is protected")
+  @Test("A key without an entry can be pinned, and its first entry is pinned")
   func beforehand() throws {
     let store = try CacheStore(configuration())
     try store.pin(key(1))
@@ -180,7 +180,7 @@ struct PinTests {
     try store.unpin(key(0))
     try store.pin(key(2))
     #expect(store.usage.pinnedBytes <= store.capacity.pinned)
-    // An insert beyond the limit is stored, without protection.
+    // An insert beyond the limit is stored, and not pinned.
     #expect(store.insert(entry(key(1), number: 9, size: 90_000)).id != nil)
     #expect(store.pinned.map(\.isProtected) == [false, true])
     #expect(throws: StoreError.self) { try store.pin(key(1)) }
@@ -420,9 +420,9 @@ struct PinTests {
     }
     var store = try open()
     var pinned: [Int] = []
-    // What must be there: the number and the size of each variant of a key that is pinned and protected.
+    // What must be there: the number and the size of each variant of a key that is pinned with all its entries.
     var stored: [Int: [UInt64: (number: Int, size: Int)]] = [:]
-    var protected: Set<Int> = []
+    var kept: Set<Int> = []
     var (limits, refused) = (0, 0)
     for step in 0..<usually(800, long: 2500) {
       let number = Int.random(in: 0..<40, using: &random)
@@ -489,7 +489,7 @@ struct PinTests {
         store.pinned.filter(\.isProtected).flatMap { pin in
           pinned.first { key($0) == pin.key }.map { (stored[$0] ?? [:]).values.map(\.number) } ?? []
         })
-      protected.formIntersection(safe)
+      kept.formIntersection(safe)
       guard step % 20 == 0 else { continue }
       store.disk?.log.flusher.drain()
       #expect(try directory.totalBytes <= store.capacity.disk)
@@ -503,12 +503,12 @@ struct PinTests {
         }
         let there = Set(found.map(\.variant.rawValue))
         for (variant, must) in stored[name] ?? [:] where !there.contains(variant) {
-          // Evicted before it was pinned, or unprotected by the limit at some time: known from now on.
-          let isLost = protected.contains(must.number)
+          // Evicted before it was pinned, or not pinned because of the limit at some time: known from now on.
+          let isLost = kept.contains(must.number)
           #expect(!isLost, "step \(step): key \(name), number \(must.number) is lost")
           stored[name]?[variant] = nil
         }
-        protected.formUnion(found.compactMap { stored[name]?[$0.variant.rawValue]?.number })
+        kept.formUnion(found.compactMap { stored[name]?[$0.variant.rawValue]?.number })
       }
     }
     #expect(store.statistics.corruptRecords == 0 && store.statistics.ioErrors == 0)

@@ -335,7 +335,7 @@ struct ManyVariantsTests {
     #expect(found.variants?.own.count == VariantIndex.most)
   }
 
-  @Test("A pin protects the variants of a target, those stored before and after, and ends with unpinning")
+  @Test("A pin keeps the variants of a target, those stored before and after, and ends with unpinning")
   func pinned() async throws {
     try await withTemporaryDirectory { directory in
       let setting = try Setting(directory: directory)

@@ -17,6 +17,7 @@ final class Catalog: Sendable {
   struct Contents: Sendable {
     var index = DiskIndex()
     var files = SegmentFiles()
+    var sweeps = Sweeps()
     /// Records that are not yet in their files, by position.
     private var buffered: [UInt64: RecordBytes] = [:]
 
@@ -28,6 +29,9 @@ final class Catalog: Sendable {
     mutating func buffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = piece.bytes }
     mutating func unbuffer(_ piece: WriteBuffer.Piece) { buffered[piece.position] = nil }
     mutating func unbufferAll() { buffered = [:] }
+
+    /// Removes all entries and files.
+    mutating func removeAll() { (index, files, buffered) = (DiskIndex(), SegmentFiles(), [:]) }
   }
 
   private let contents: Mutex<Contents>

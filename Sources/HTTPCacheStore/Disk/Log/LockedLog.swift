@@ -75,12 +75,12 @@ final class LockedLog: Sendable {
 
   func setCapacity(_ bytes: Int) {
     // Pinned entries are carried forward within the present capacity, as far as the new one may hold them.
-    withLock { log in log.protectPins(capacity: min(bytes, log.space.capacity)) }
+    withLock { log in log.pinEntries(within: min(bytes, log.space.capacity)) }
     withRoom(0, for: .pins, within: bytes) { log in
       if bytes > capacity { shownCapacity.store(bytes, ordering: .relaxed) }
       (log.space.capacity, log.space.configured) = (bytes, bytes)
       log.health.succeed(DiskHealth.filling)
-      log.protectPins(capacity: bytes)
+      log.pinEntries(within: bytes)
       log.keepToCapacity()
     }
   }

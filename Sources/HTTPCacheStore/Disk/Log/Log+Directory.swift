@@ -22,7 +22,7 @@ extension Log {
     fail(
       FileFailure(operation: "create", path: context.directory, errno: Errno.noSuchFileOrDirectory.rawValue))
     let evicted = catalog.withLock { catalog in
-      defer { catalog = Catalog.Contents() }
+      defer { catalog.removeAll() }
       return catalog.index.count
     }
     context.counters.evictions.increment(by: evicted)

@@ -75,7 +75,7 @@ struct Log: Sendable {
     self.pins = pins
     space = DiskSpace(
       capacity: capacity, used: DiskOpening.fixedBytes + found.used + pins.fileSizes.reduce(0, +))
-    protectPins(capacity: capacity)
+    pinEntries(within: capacity)
   }
 
   var segmentSize: Int { context.options.segmentSize(for: space.capacity) }
@@ -138,7 +138,7 @@ struct Log: Sendable {
     buffer.drop()
     segments = []
     lockFile = nil
-    catalog.withLock { $0 = Catalog.Contents() }
+    catalog.withLock { $0.removeAll() }
   }
 }
 

@@ -4,7 +4,7 @@
 import SystemPackage
 
 extension DiskIndex {
-  /// Bytes that pinning an entry would protect, or protects.
+  /// Bytes of an entry that count as pinned if it is.
   func pinnedCost(of slot: UInt32) -> Int {
     recordCost(of: slot) + (self[slot].hasBodyFile ? bodyFiles[self[slot].id]?.size ?? 0 : 0)
   }
@@ -124,17 +124,17 @@ extension Log {
     return adopted
   }
 
-  // MARK: Protecting
+  // MARK: Pinning
 
   /// Pins the entries of all pinned keys, in the order of the keys, as far as the limit for a capacity allows.
-  mutating func protectPins(capacity: Int) {
+  mutating func pinEntries(within capacity: Int) {
     guard !pins.list.isEmpty else { return }
     let limit = context.options.pinLimit(for: capacity)
     let hashes = pins.list.keys.map { context.hasher.hash($0) }
     catalog.withLock { catalog in
-      let protected = hashes.flatMap { catalog.index.slots(for: $0) }
-      for slot in protected { catalog.index.unpin(slot) }
-      for slot in protected { catalog.index.pin(slot, limit: limit) }
+      let slots = hashes.flatMap { catalog.index.slots(for: $0) }
+      for slot in slots { catalog.index.unpin(slot) }
+      for slot in slots { catalog.index.pin(slot, limit: limit) }
     }
   }
 
@@ -162,33 +162,27 @@ extension Log {
       throw StoreError(.pinLimit(key: key, needed: missing, used: used, limit: limit))
     }
     pins.list = list
-    catalog.withLock { catalog in
-      for slot in catalog.index.slots(for: hash) { catalog.index.pin(slot, limit: limit) }
-    }
+    pinEntries(of: hash)
     return isNew
   }
 
   /// Removes a key from the list, and unpins its entries. Returns `false` if it is not pinned.
   mutating func unpin(_ key: StoreKey, hash: UInt64) -> Bool {
     guard pins.list.remove(key, hash: hash) else { return false }
-    unprotect(hash)
+    // Another pinned key may have the same hash.
+    guard !pins.list.contains(hash) else { return true }
+    catalog.withLock { catalog in
+      for slot in catalog.index.slots(for: hash) { catalog.index.unpin(slot) }
+    }
     return true
   }
 
   /// Pins the entries of a pinned key, as far as the limit allows.
-  mutating func protect(_ hash: UInt64) {
+  mutating func pinEntries(of hash: UInt64) {
     let limit = pinLimit
     guard pins.list.contains(hash) else { return }
     catalog.withLock { catalog in
       for slot in catalog.index.slots(for: hash) { catalog.index.pin(slot, limit: limit) }
-    }
-  }
-
-  /// Unpins the entries under a hash, unless another pinned key has the same.
-  mutating func unprotect(_ hash: UInt64) {
-    guard !pins.list.contains(hash) else { return }
-    catalog.withLock { catalog in
-      for slot in catalog.index.slots(for: hash) { catalog.index.unpin(slot) }
     }
   }
 

@@ -43,7 +43,7 @@ final class Pinning: Sendable {
   }
 
   /// Whether all entries under a hash are pinned.
-  func isProtected(_ hash: UInt64) -> Bool {
+  func areEntriesPinned(_ hash: UInt64) -> Bool {
     log.catalog.withLock { catalog in
       catalog.index.slots(for: hash).allSatisfy { catalog.index[$0].isPinned }
     }
@@ -103,13 +103,13 @@ final class Pinning: Sendable {
       if case .entry(let entry) = reader.read(candidate, key: key), entry.isResident { entry } else { nil }
     }
     log.withLock { log in
-      let slots = log.catalog.withLock { $0.index.slots(for: hash) }
       log.catalog.withLock { catalog in
+        let slots = catalog.index.slots(for: hash)
         for slot in slots where !catalog.index[slot].hasBodyFile { catalog.index.unpin(slot) }
       }
     }
     let hasRoom = makeRoomForFile()
-    log.withLock { log in log.protect(hash) }
+    log.withLock { log in log.pinEntries(of: hash) }
     guard hasRoom else { throw StoreError(.noRoomToPin(key: key)) }
     return entries
   }

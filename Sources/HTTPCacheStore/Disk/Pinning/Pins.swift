@@ -19,7 +19,7 @@ struct PinList: Sendable {
   var count: Int { keys.count }
 
   /// Whether a key with this hash is pinned. Keys whose hashes have the same 40 bits count as one, as in the index: the
-  /// entries of such a key are protected too, and counted.
+  /// entries of such a key are pinned too, and counted.
   func contains(_ hash: UInt64) -> Bool { !byHash.isEmpty && byHash[Self.known(hash)] != nil }
 
   func contains(_ key: StoreKey, hash: UInt64) -> Bool {

@@ -6,7 +6,7 @@
 /// A sweep reads the heads of a chunk of the catalog, and logs the caller's decision on each. An entry keeps its slot
 /// as long as it lives, and `PurgeFences` keep out concurrent inserts.
 ///
-/// **State**: none. The caller keeps the `Sweep`, which records its progress.
+/// **State**: `Sweeps` in the catalog. The caller keeps the `Sweep`, which records its progress.
 ///
 /// **Lock**: that of the catalog for a chunk, that of the log for some dozens of records.
 ///
@@ -55,6 +55,7 @@ struct Sweeper: Sendable {
   /// unknown. So the sweep removes them durably.
   func begin(_ number: UInt64) -> Sweep {
     log.withLock { log in
+      log.catalog.withLock { $0.sweeps.begin(number) }
       var sweep = Sweep(number: number, lostBefore: log.buffer.lostRemovals)
       guard !log.isClosed else { return sweep }
       if log.suspects.isEverything { log.wipe() }
@@ -148,6 +149,7 @@ struct Sweeper: Sendable {
 
   /// Returns when the sweep's changes would survive a crash.
   func finish(_ sweep: Sweep) {
+    catalog.withLock { $0.sweeps.end() }
     if sweep.hasFailed {
       removals.finish(.failed)
     } else {
@@ -155,6 +157,14 @@ struct Sweeper: Sendable {
       removals.finish(sweep.last.map { .logged($0, lostBefore: sweep.lostBefore) } ?? .unneeded)
     }
   }
+
+  /// Whether a sweep that has visited the disk has visited an entry that memory holds.
+  func hasVisited(_ hash: UInt64, id: UInt64) -> Bool {
+    catalog.withLock { $0.index.slot(for: hash, id: id) != nil && !$0.sweeps.mayHaveMissed(id) }
+  }
+
+  /// Whether a sweep is in progress. Under the log's lock, none begins meanwhile.
+  var isSweeping: Bool { catalog.withLock { $0.sweeps.count > 0 } }
 
   /// Reads the head of an entry; `nil` if it is damaged.
   private func head(of candidate: Catalog.Candidate) -> Head? {

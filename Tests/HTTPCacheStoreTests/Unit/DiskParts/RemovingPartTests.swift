@@ -134,6 +134,26 @@ struct RemovingPartTests {
     return left.sorted()
   }
 
+  @Test("A sweep knows entries that were written to the disk after it had visited the disk")
+  func missed() throws {
+    let bench = try PartBench()
+    let log = filled(bench)
+    let sweeper = Sweeper(removals: Removals(log: log, syncer: Syncer(log)))
+    // Its id is older than the sweep, as that of an entry which a pin writes to the disk.
+    let late = bench.record(20)
+    var sweep = sweeper.begin(bench.context.sequence.take())
+    while sweeper.nextHeads(&sweep) != nil {}
+    let other = sweeper.begin(bench.context.sequence.take())
+    #expect(log.insert(late))
+    sweeper.finish(other)
+    let id = try #require(bench.catalog.candidate(for: bench.hash(3), variant: 1)).id
+    #expect(sweeper.hasVisited(bench.hash(3), id: id))
+    #expect(!sweeper.hasVisited(bench.hash(20), id: late.0.id) && sweeper.isSweeping)
+    #expect(!sweeper.hasVisited(bench.hash(21), id: late.0.id), "not on disk")
+    sweeper.finish(sweep)
+    #expect(sweeper.hasVisited(bench.hash(20), id: late.0.id) && !sweeper.isSweeping)
+  }
+
   @Test("A removal that cannot be synced removes everything", arguments: [true, false])
   func failedRemoval(isWritten: Bool) throws {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
