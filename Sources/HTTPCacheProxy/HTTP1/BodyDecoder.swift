@@ -90,18 +90,10 @@ struct BodyDecoder {
   private static func fields(
     _ reader: HeadReader, _ length: Int, _ buffer: inout ByteBuffer
   ) throws(MessageFault) -> HTTPFields {
-    guard let section = buffer.readSlice(length: length) else { return HTTPFields() }
-    let result: Result<HTTPFields, MessageFault> = section.withUnsafeReadableBytes { bytes in
-      var fields = HTTPFields()
-      do throws(MessageFault) {
-        try reader.readLines(bytes) { line throws(MessageFault) in fields.append(try reader.field(line).field)
-        }
-        return .success(fields)
-      } catch {
-        return .failure(error)
-      }
-    }
-    return try result.get()
+    var fields = HTTPFields()
+    guard let section = buffer.readSlice(length: length) else { return fields }
+    try reader.readLines(section) { line throws(MessageFault) in fields.append(try reader.field(line).field) }
+    return fields
   }
 
   /// §7.1: `1*HEXDIG [chunk-ext] CRLF`. Extensions are ignored, and not forwarded (§7.1.1).

@@ -155,16 +155,24 @@ struct HeadReader {
 
   /// Calls `body` with each line of a head that ``findEnd(in:)`` found.
   func readLines(
-    _ head: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(MessageFault) -> Void
+    _ head: ByteBuffer, _ body: (UnsafeRawBufferPointer) throws(MessageFault) -> Void
   ) throws(MessageFault) {
-    guard let base = head.baseAddress else { return }
-    var start = 0
-    while start < head.count, let found = memchr(base + start, 0x0A, head.count - start) {
-      let end = UnsafeRawPointer(found) - base
-      if end - 1 == start { return }
-      try body(UnsafeRawBufferPointer(rebasing: head[start..<(end - 1)]))
-      start = end + 1
+    let result: Result<Void, MessageFault> = head.withUnsafeReadableBytes { head in
+      guard let base = head.baseAddress else { return .success(()) }
+      var start = 0
+      while start < head.count, let found = memchr(base + start, 0x0A, head.count - start) {
+        let end = UnsafeRawPointer(found) - base
+        if end - 1 == start { break }
+        do throws(MessageFault) {
+          try body(UnsafeRawBufferPointer(rebasing: head[start..<(end - 1)]))
+        } catch {
+          return .failure(error)
+        }
+        start = end + 1
+      }
+      return .success(())
     }
+    try result.get()
   }
 
   /// RFC 9112 §5: `field-name ":" OWS field-value OWS`.

@@ -29,19 +29,6 @@ struct ClientRequest: Sendable {
   init(
     _ head: ByteBuffer, _ reader: HeadReader, scheme: String, authority: String
   ) throws(MessageFault) {
-    let result: Result<ClientRequest, MessageFault> = head.withUnsafeReadableBytes { bytes in
-      do throws(MessageFault) {
-        return .success(try ClientRequest(bytes, reader, scheme: scheme, authority: authority))
-      } catch {
-        return .failure(error)
-      }
-    }
-    self = try result.get()
-  }
-
-  private init(
-    _ head: UnsafeRawBufferPointer, _ reader: HeadReader, scheme: String, authority: String
-  ) throws(MessageFault) {
     var line: HeadReader.RequestLine?
     var fields = HTTPFields()
     fields.reserveCapacity(16)

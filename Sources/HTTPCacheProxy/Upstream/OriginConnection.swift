@@ -331,27 +331,20 @@ final class OriginConnection: ChannelInboundHandler {
     guard let length = try reader.findEnd(in: buffer), let bytes = buffer.readSlice(length: length) else {
       return false
     }
+    var start: (status: HTTPResponse.Status, minorVersion: Int)?
+    var fields = HTTPFields()
+    // To grow for ten fields takes three allocations more.
+    fields.reserveCapacity(16)
     let reader = reader
-    let parsed: Result<(HTTPResponse, Int), MessageFault> = bytes.withUnsafeReadableBytes { bytes in
-      do throws(MessageFault) {
-        var start: (status: HTTPResponse.Status, minorVersion: Int)?
-        var fields = HTTPFields()
-        // To grow for ten fields takes three allocations more.
-        fields.reserveCapacity(16)
-        try reader.readLines(bytes) { line throws(MessageFault) in
-          if start == nil {
-            start = try HeadReader.statusLine(line)
-          } else {
-            fields.append(try reader.field(line).field)
-          }
-        }
-        guard let start else { throw MessageFault(502, "the status line is missing") }
-        return .success((HTTPResponse(status: start.status, headerFields: fields), start.minorVersion))
-      } catch {
-        return .failure(error)
+    try reader.readLines(bytes) { line throws(MessageFault) in
+      if start == nil {
+        start = try HeadReader.statusLine(line)
+      } else {
+        fields.append(try reader.field(line).field)
       }
     }
-    let (head, minorVersion) = try parsed.get()
+    guard let (status, minorVersion) = start else { throw MessageFault(502, "the status line is missing") }
+    let head = HTTPResponse(status: status, headerFields: fields)
     self.reader.reset()
     if head.status.kind == .informational {
       if head.status.code == 101 {
