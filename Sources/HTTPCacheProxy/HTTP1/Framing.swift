@@ -12,6 +12,9 @@ enum Framing: Hashable, Sendable {
   /// It ends with the connection; for responses only.
   case untilClose
 
+  /// The announced length; `nil` without one.
+  var length: Int? { if case .length(let count) = self { count } else { nil } }
+
   /// The framing of a request. An ambiguous message is refused: ambiguity is how requests are smuggled (§11.2).
   init(requestFields fields: HTTPFields, minorVersion: Int) throws(MessageFault) {
     let codings = try Self.codings(fields)

@@ -171,8 +171,8 @@ extension ClientConnection {
       feed: feed,
       decoder: BodyDecoder(
         request.framing, limits: self.context.configuration.limits.head, isResponse: false))
-    let length: Int? = if case .length(let count) = request.framing { count } else { nil }
-    current?.task = respond(to: request, body: MessageBody(FeedReader(feed), length: length), context)
+    let body = MessageBody(FeedReader(feed), length: request.framing.length)
+    current?.task = respond(to: request, body: body, context)
   }
 
   /// Handles a signal: the content of the request is wanted now, or no longer.

@@ -154,7 +154,7 @@ final class OriginClient: Sendable {
       do {
         // Content that was read is gone: do not read it if the request was not sent, because the second attempt needs
         // it.
-        guard try await connection.isOpen() else { return }
+        guard try await connection.isSending() else { return }
         if call.expectsContinue {
           let loop = connection.channel.eventLoop
           let promise = loop.makePromise(of: Bool.self)

@@ -4,7 +4,7 @@
 import HTTPTypes
 
 /// Why the origin sent no response, in the terms of `Proxy-Status` (RFC 9209 §2.3).
-struct OriginError: Error, CustomStringConvertible {
+struct OriginError: Error, Hashable, CustomStringConvertible {
   enum Kind: String, Sendable {
     case connectionRefused = "connection_refused"
     case connectionTimeout = "connection_timeout"
@@ -29,11 +29,12 @@ struct OriginError: Error, CustomStringConvertible {
 
   var kind: Kind
   var description: String
-  var reach = Reach.answered
+  var reach: Reach
 
-  init(_ kind: Kind, _ description: String) {
+  init(_ kind: Kind, _ description: String, reach: Reach = .answered) {
     self.kind = kind
     self.description = description
+    self.reach = reach
   }
 
   /// Whether a request on a reused connection may be sent again, on a new connection.

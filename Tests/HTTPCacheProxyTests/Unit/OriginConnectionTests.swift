@@ -85,6 +85,7 @@ struct OriginConnectionTests {
       "304 without its content", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", [304],
       isReused: true),
     Course("HEAD without its content", ok + "Content-Length: 9\r\n\r\n", method: .head, isReused: true),
+    Course("HEAD with content", ok + "Content-Length: 1\r\n\r\na", method: .head),
     Course(
       "Chunks", ok + "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n1;x=y\r\nb\r\n0\r\nX-Sum: 3\r\n\r\n", [200],
       "ab", trailer: "3", isReused: true),
@@ -227,13 +228,13 @@ struct OriginConnectionTests {
     _ = try? fixture.channel.finish()
   }
 
-  @Test("An origin that takes a request slowly has its time for the response from the last byte on")
-  func takesSlowly() throws {
-    var (taken, isTaken, looks): (UInt64, Bool, Int) = (0, false, 0)
+  @Test("What the origin has taken of a request is looked at, unless the request is small")
+  func uptake() throws {
+    var (taken, looks): (UInt64, Int) = (0, 0)
     let fixture = try Fixture(Self.timeouts) {
       PeerUptake { _ in
         looks += 1
-        return PeerUptake.Queue(acknowledged: taken, isEmpty: isTaken)
+        return PeerUptake.Queue(acknowledged: taken, isEmpty: false)
       }
     }
     let loop = fixture.channel.embeddedEventLoop
@@ -244,64 +245,48 @@ struct OriginConnectionTests {
       loop.advanceTime(by: .milliseconds(900))
       #expect(fixture.channel.isActive)
     }
-    taken += 1
-    isTaken = true
-    // It is seen at the next look, a quarter of the time later at the latest.
-    loop.advanceTime(by: .milliseconds(999))
-    #expect(fixture.channel.isActive)
-    loop.advanceTime(by: .milliseconds(251))
-    #expect(!fixture.channel.isActive)
+    loop.advanceTime(by: .milliseconds(1250))
+    #expect(!fixture.channel.isActive && looks > 10)
     _ = try? fixture.channel.finish()
     // A small request costs no system call.
     let small = try Fixture(Self.timeouts) { PeerUptake { _ in fatalError("a small request needs no look") } }
     _ = small.start(small.first)
     small.run()
     small.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1000))
-    #expect(!small.channel.isActive && looks > 10)
+    #expect(!small.channel.isActive)
     _ = try? small.channel.finish()
   }
 
-  @Test("An origin that takes nothing of a request is given up after the response timeout")
-  func takesNothing() throws {
-    let fixture = try Fixture(Self.timeouts) {
-      PeerUptake { _ in PeerUptake.Queue(acknowledged: 7, isEmpty: false) }
-    }
-    let failure = Mutex<OriginError?>(nil)
-    fixture.first.start(ByteBuffer(repeating: 0x61, count: 100_000), method: .post, isWhole: true)
-      .whenFailure { error in failure.withLock { $0 = error as? OriginError } }
-    fixture.run()
-    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1000))
-    #expect(!fixture.channel.isActive)
-    #expect(failure.withLock { $0?.kind } == .responseTimeout)
-    _ = try? fixture.channel.finish()
-  }
-
-  @Test("Unread content has no timeout")
-  func unreadTime() throws {
-    let fixture = try Fixture(Self.timeouts)
-    let record = Record()
-    record.follow(fixture.start(fixture.first), fixture.first)
-    fixture.run()
-    try fixture.receive(Self.ok + "Content-Length: 2\r\n\r\na")
-    fixture.channel.embeddedEventLoop.advanceTime(by: .seconds(60))
-    #expect(fixture.channel.isActive)
-    try fixture.receive("b")
-    #expect(fixture.returned.count == 1)
-    _ = try? fixture.channel.finish()
-  }
-
-  @Test(
-    "An idle connection is closed after its timeout, and before the origin closes it",
-    arguments: [("", 4000), ("Keep-Alive: timeout=3\r\n", 2000), ("Keep-Alive: timeout=60\r\n", 4000)])
-  func idleTime(field: String, milliseconds: Int64) throws {
+  @Test("An idle connection is closed before the origin closes it")
+  func idleTime() throws {
     let fixture = try Fixture(Self.timeouts)
     _ = fixture.start(fixture.first)
     fixture.run()
-    try fixture.receive(Self.ok + field + "Content-Length: 0\r\n\r\n")
-    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(milliseconds - 1))
+    try fixture.receive(Self.ok + "Keep-Alive: timeout=3\r\nContent-Length: 0\r\n\r\n")
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1999))
     #expect(fixture.channel.isActive)
     fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
     #expect(!fixture.channel.isActive)
+    _ = try? fixture.channel.finish()
+  }
+
+  // MARK: - Tunnels
+
+  @Test(
+    "A tunnel takes over the bytes after the switch, also from an origin that sends no more",
+    arguments: ["", hint], [true, false])
+  func takeOver(beginning: String, isEnded: Bool) throws {
+    let fixture = try Fixture()
+    let record = Record()
+    record.follow(
+      fixture.first.start(ByteBuffer(string: "request"), method: .get, isWhole: true, upgrade: "x"),
+      fixture.first)
+    try fixture.receive(beginning + "HTTP/1.1 101 Yes\r\nUpgrade: x\r\n\r\nab")
+    if isEnded { fixture.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
+    fixture.run()
+    #expect(record.state.withLock { $0.statuses.last } == 101)
+    let rest = try #require(fixture.first.connection.value.takeOver())
+    #expect(String(buffer: rest.bytes) == "ab" && rest.isEnded == isEnded)
     _ = try? fixture.channel.finish()
   }
 
@@ -361,7 +346,7 @@ struct OriginConnectionTests {
     let reach = Mutex<OriginError.Reach?>(nil)
     answered.whenFailure { error in reach.withLock { $0 = (error as? OriginError)?.reach } }
     #expect(reach.withLock { $0 } == .unsent)
-    #expect(!fixture.first.connection.value.isOpen)
+    #expect(!fixture.first.connection.value.machine.isSending)
     #expect(try fixture.channel.readOutbound(as: ByteBuffer.self) == nil)
     _ = try? fixture.channel.finish()
   }
