@@ -113,30 +113,6 @@ struct BoundsTests {
     }
   }
 
-  // MARK: - Time-outs
-
-  @Test("A request times out if the origin does not accept its content")
-  func uploadStalls() async throws {
-    let isAnswered = Opening()
-    try await ProxyFixture.run {
-      // The answer is the same however late: the origin never takes the content.
-      $0.timeouts.response = .milliseconds(10)
-    } origin: { _, _ in
-      await isAnswered.pass()
-      return false
-    } _: { proxy in
-      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
-        let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n"
-        let content = ByteBuffer(repeating: 0x61, count: 99_999_999)
-        conversation.channel.write(ByteBuffer(string: request), promise: nil)
-        conversation.channel.writeAndFlush(content, promise: nil)
-        return await conversation.read(until: "\r\n\r\n")
-      }
-      isAnswered.open()
-      expect(answer, startsWith: "HTTP/1.1 504 ")
-    }
-  }
-
   // MARK: - Content in flight
 
   @Test("Content that clients leave unread counts as in flight until they disconnect")

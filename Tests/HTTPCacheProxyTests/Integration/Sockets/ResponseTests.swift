@@ -154,19 +154,16 @@ struct ResponseTests {
     }
   }
 
-  @Test(
-    "A silent origin yields 504, also after an interim response",
-    arguments: ["", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"])
-  func silence(beginning: String) async throws {
+  @Test("A silent origin yields 504")
+  func silence() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.response = .milliseconds(10)
+      $0.timeouts.response = .zero
     } origin: { _, connection in
-      try await connection.send(beginning)
       _ = await connection.read(until: "never")
       return false
     } _: { proxy in
       let answer = try await proxy.get("/")
-      #expect(answer.contains("HTTP/1.1 504 "), "\(answer)")
+      expect(answer, startsWith: "HTTP/1.1 504 ")
     }
   }
 

@@ -218,7 +218,7 @@ struct UpgradeTests {
   @Test("An upgrade request to a silent origin yields 504, to a failing or unreachable one 502")
   func failures() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.response = .milliseconds(10)
+      $0.timeouts.response = .zero
     } origin: { _, connection in
       _ = await connection.read(until: "never")
       return false
