@@ -71,7 +71,7 @@ extension CacheStore {
     let reason = memory.place(
       EntryReference(.of(entry, id: id, spares: memory.spares)), key: entry.key, hash: hash,
       isComplete: { true },
-      objection: { self.objection(to: entry.key, since: token, hash: hash, scopes: scopes) })
+      objection: { self.objection(to: entry, since: token, hash: hash, scopes: scopes) })
     guard let reason else { return .stored(EntryID(rawValue: id)) }
     if reason != .removedSince { withdraw(entry, id: id, hash: hash) }
     return .refused(InsertRefusal(reason))
@@ -90,13 +90,13 @@ extension CacheStore {
   /// Why an entry must not be published any more. It is called under the lock of the tier that will hold the entry,
   /// after its id was taken (see `Marks` in the essay).
   private func objection(
-    to key: StoreKey, since token: RemovalToken?, hash: UInt64, scopes: [UInt64]
+    to entry: NewEntry, since token: RemovalToken?, hash: UInt64, scopes: [UInt64]
   ) -> RefusalReason? {
     guard isOpen else { return .closed }
     guard let token else { return nil }
     let isOutdated =
       !removals.isCurrent(token.moment, for: hash) || marks.isAnyMarked(scopes, since: token.sequence)
-      || fences.keepsOut(key, scopes: scopes, since: token.sequence)
+      || fences.keepsOut(entry.key, scopes: entry.scopes, since: token.sequence)
     return isOutdated ? .removedSince : nil
   }
 
@@ -139,8 +139,7 @@ extension CacheStore {
     let hash = hasher.hash(entry.key)
     let id = takeID()
     let scopes = entry.scopes.map(self.hash)
-    // Without the whole entry, of which each closure around this one would have a copy.
-    let objection = { [key = entry.key] in self.objection(to: key, since: token, hash: hash, scopes: scopes) }
+    let objection = { self.objection(to: entry, since: token, hash: hash, scopes: scopes) }
     let wasStreamed = file != nil
     var moment: StripedCounters.Moment?
     var isOnlyOnDisk = true

@@ -2,17 +2,12 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension CacheStore {
-  /// The entries that a sweep concerns.
+  /// Says whether a sweep covers an entry, by its key and its scopes.
   ///
-  /// The extent applies to stored entries and to entries in flight: an insert or update whose token is older than the
-  /// sweep is refused.
-  package enum SweepExtent: Sendable {
-    /// Entries with matching keys. The closure is called on any thread, at any time, while inserts in flight may be
-    /// older than the sweep.
-    case keys(@Sendable (StoreKey) -> Bool)
-    /// Entries in a scope. The caller decides entry by entry which of them are in the scope.
-    case scope(StoreScope)
-  }
+  /// Without scopes, which the store does not know, it says whether an entry with this key may be covered. Without a key, it
+  /// says whether the scopes alone are enough. It is called on any thread, at any time, while inserts in flight may be older
+  /// than the sweep.
+  package typealias Coverage = @Sendable (_ key: StoreKey?, _ scopes: [StoreScope]?) -> Bool
 
   /// An entry that a sweep visits, without its body.
   package struct SweptEntry: Sendable {
@@ -36,54 +31,50 @@ extension CacheStore {
   /// crash (see ``Configuration/sync``).
   ///
   /// The sweep visits entries that were stored before the call, in memory and on disk. Entries stored later stay, with
-  /// one exception: an insert within the extent is refused if its token is older than the call. No lookup waits for the
-  /// sweep, and an insert waits for some dozens of entries at most. The sweep removes an entry on disk that cannot be
-  /// read.
+  /// one exception: an insert or update that the sweep covers is refused if its token is older than the call. No lookup
+  /// waits for the sweep, and an insert waits for some dozens of entries at most. The sweep removes an entry on disk that
+  /// cannot be read.
   ///
   /// - Parameters:
-  ///   - extent: which entries the sweep concerns.
+  ///   - covers: which entries the sweep concerns.
   ///   - keys: where to look, if that is known; `nil` looks everywhere.
-  ///   - decide: called on the calling thread for each entry within the extent, without a lock; it must not call the
-  ///     store.
+  ///   - decide: called on the calling thread for each entry that may be covered, by its key, without a lock; it must not
+  ///     call the store.
   /// - Returns: the number of entries that were removed or updated.
   /// - Complexity: O(entries), with one read for each entry on disk; O(entries of the keys) if keys are given.
   @discardableResult
   package func sweep(
-    _ extent: SweepExtent, in keys: [StoreKey]? = nil, _ decide: (SweptEntry) -> SweepAction
+    _ covers: @escaping Coverage, in keys: [StoreKey]? = nil, _ decide: (SweptEntry) -> SweepAction
   ) -> Int {
     guard isOpen else { return 0 }
     counters.removals.increment()
-    let fence: PurgeFences.Extent =
-      switch extent {
-      case .keys(let isMeant): .keys(isMeant)
-      case .scope(let scope): .scope(hash(scope))
-      }
-    let number = fences.add(fence) { takeID() }
+    let number = fences.add(covers) { takeID() }
     fences.drop(noTokenBefore: tokens.begin(at: number))
-    return visit(extent, number, in: keys, decide)
+    return visit(covers, number, in: keys, decide)
   }
 
   /// Visits the stored entries as a sweep does, but refuses no insert in flight.
   func visitAll(_ decide: (SweptEntry) -> SweepAction) {
     guard isOpen else { return }
-    _ = visit(.keys { _ in true }, takeID(), in: nil, decide)
+    _ = visit({ _, _ in true }, takeID(), in: nil, decide)
   }
 
   /// - Parameter number: entries with this id or a greater one are newer than the sweep.
   private func visit(
-    _ extent: SweepExtent, _ number: UInt64, in keys: [StoreKey]?, _ decide: (SweptEntry) -> SweepAction
+    _ covers: @escaping Coverage, _ number: UInt64, in keys: [StoreKey]?,
+    _ decide: (SweptEntry) -> SweepAction
   ) -> Int {
-    var sweep = Sweeping(extent: extent, number: number)
+    var sweep = Sweeping(covers: covers, number: number)
     if let disk {
       sweep.disk = disk.sweeper.begin(sweep.number)
       if let keys {
         for key in keys {
           let heads = sweep.heads(for: hasher.hash(key), disk)
-          change(heads.filter { $0.key == key && sweep.isMeant(key) }, &sweep, decide)
+          change(heads.filter { $0.key == key && sweep.covers(key, nil) }, &sweep, decide)
         }
       } else {
         while let heads = sweep.nextHeads(disk) {
-          change(heads.filter { sweep.isMeant($0.key) }, &sweep, decide)
+          change(heads.filter { sweep.covers($0.key, nil) }, &sweep, decide)
         }
       }
     }
@@ -98,19 +89,15 @@ extension CacheStore {
 
   /// A sweep in progress.
   private struct Sweeping: Sendable {
-    let extent: SweepExtent
+    let covers: Coverage
     /// Entries with this id or a greater one are newer than the sweep.
     let number: UInt64
     var disk: Sweeper.Sweep?
     var count = 0
 
-    init(extent: SweepExtent, number: UInt64) {
-      self.extent = extent
+    init(covers: @escaping Coverage, number: UInt64) {
+      self.covers = covers
       self.number = number
-    }
-
-    func isMeant(_ key: StoreKey) -> Bool {
-      if case .keys(let isMeant) = extent { isMeant(key) } else { true }
     }
 
     mutating func apply(_ changes: [Sweeper.Change], _ tier: DiskTier?) {
@@ -140,7 +127,7 @@ extension CacheStore {
     for entry in entries where entry.id.rawValue < sweep.number {
       let key = StoreKey(entry.key)
       let wasVisited = disk?.sweeper.hasVisited(hasher.hash(key), id: entry.id.rawValue) ?? false
-      guard sweep.isMeant(key), !wasVisited else { continue }
+      guard sweep.covers(key, nil), !wasVisited else { continue }
       heads.append(entry.head(key))
       if heads.count == 64 {
         change(heads, &sweep, decide)

@@ -251,15 +251,15 @@ public final class CacheStore: Sendable {
   package func mayBeRemoved(
     _ key: StoreKey, in scopes: [StoreScope] = [], since token: RemovalToken
   ) -> Bool {
-    !removals.isCurrent(token.moment, for: hasher.hash(key)) || mayBeMarked(scopes, since: token)
-      || fences.keepsOut(key, scopes: [], since: token.sequence)
+    !removals.isCurrent(token.moment, for: hasher.hash(key))
+      || marks.isAnyMarked(scopes.map(hash), since: token.sequence)
+      || fences.keepsOut(key, scopes: scopes, since: token.sequence)
   }
 
   /// Whether one of these scopes may have been marked or swept since a token was taken.
   package func mayBeMarked(_ scopes: [StoreScope], since token: RemovalToken) -> Bool {
-    let hashes = scopes.map(hash)
-    return marks.isAnyMarked(hashes, since: token.sequence)
-      || fences.keepsOut(nil, scopes: hashes, since: token.sequence)
+    marks.isAnyMarked(scopes.map(hash), since: token.sequence)
+      || fences.keepsOut(nil, scopes: scopes, since: token.sequence)
   }
 
   /// Stores an entry, in place of the one with the same key and variant.
@@ -360,9 +360,8 @@ public final class CacheStore: Sendable {
     unlessSweptSince token: RemovalToken? = nil
   ) -> Bool {
     guard !isClosed.load(ordering: .relaxed) else { return false }
-    let hashes = scopes.map(self.hash)
     let isKeptOut = { [fences] in
-      token.map { fences.keepsOut(key, scopes: hashes, since: $0.sequence) } ?? false
+      token.map { fences.keepsOut(key, scopes: scopes, since: $0.sequence) } ?? false
     }
     let hash = hasher.hash(key)
     let revision = disk?.sequence.take() ?? memorySequence.take()
@@ -497,12 +496,17 @@ public final class CacheStore: Sendable {
   /// crash (see ``Configuration/sync``).
   ///
   /// On disk, times count to the second: entries stored earlier in the same second are removed too.
-  package func removeAll(since time: Int64) {
+  ///
+  /// - Returns: the number of entries that were removed; approximate if other threads insert at the same time.
+  @discardableResult
+  package func removeAll(since time: Int64) -> Int {
     removals.advanceAll()
+    let count = entryCount
     disk?.removeAll(since: time)
     changes.advanceAll()
     memory.removeAll(since: time)
     counters.removals.increment()
+    return max(0, count - entryCount)
   }
 
   // MARK: Size and life

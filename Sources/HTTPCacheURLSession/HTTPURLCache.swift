@@ -206,19 +206,19 @@ public final class HTTPURLCache: Sendable {
 
   /// Removes all stored responses for a request's URL; responses in flight for it are not stored.
   public func removeCachedResponse(for request: URLRequest) {
-    if let head = HTTPRequest(request) { cache.removeResponses(for: head) }
+    if let head = HTTPRequest(request) { cache.remove(.target(of: head)) }
   }
 
   /// Removes all stored responses.
   public func removeAllCachedResponses() {
-    cache.removeAllResponses()
+    cache.remove(.all)
   }
 
   /// Removes all responses that were stored or last validated at a date or later; on disk, to the second.
   public func removeCachedResponses(since date: Date) {
     let milliseconds = (date.timeIntervalSince1970 * 1000).rounded(.down)
-    cache.removeResponses(
-      since: Timestamp(milliseconds: Int64(exactly: milliseconds) ?? (milliseconds < 0 ? .min : .max)))
+    cache.remove(
+      .since(Timestamp(milliseconds: Int64(exactly: milliseconds) ?? (milliseconds < 0 ? .min : .max))))
   }
 
   // MARK: - By task

@@ -28,9 +28,9 @@ extension HTTPCache {
   /// Pin what a user has chosen to keep. The pin belongs to the target, and stays when a response is replaced. Responses
   /// that only memory holds are written to the disk. If the target has no stored response, the next one is kept.
   ///
-  /// A pin ends with ``unpin(_:partition:)``, ``removeResponses(for:partition:)``, ``removePartition(_:)`` and
-  /// ``removeAllResponses()``. Invalidations and other purges concern pinned responses like all others; then the pin
-  /// stays for the next response. The pinned responses of all targets take at most `configuration.store.pinnedShare` of the
+  /// A pin ends with ``unpin(_:partition:)``, and if its target, its partition or everything is removed
+  /// (``remove(_:counting:)``). Invalidations and other removals concern pinned responses like all others; then the pin stays
+  /// for the next response. The pinned responses of all targets take at most `configuration.store.pinnedShare` of the
   /// disk. A response that would exceed it is stored, but not pinned until you pin its target again. A lowered
   /// `configuration.store.diskCapacity` can cost pinned responses.
   ///

@@ -3,240 +3,131 @@
 
 import HTTPCacheEngine
 import HTTPCacheStore
-import HTTPTypes
-
-// A purge removes responses, or expires them. A removed response is gone. An expired response is stale from now on: it
-// is revalidated before its next use. It may be used when an origin fails or is slow, as its directives and the
-// configuration allow (RFC 9111 §4.2.4, RFC 5861).
-//
-// In both cases, responses in flight at the time of the call are not stored, and do not update anything that was
-// purged. When the call returns, that also holds after a crash.
 
 extension HTTPCache {
-  // MARK: - By target
+  /// The result of ``HTTPCache/remove(_:counting:)`` or ``HTTPCache/expire(_:)``.
+  public struct RemovalResult: Hashable, Sendable {
+    /// Number of responses that were removed, or are stale now; `nil` if they were marked and not counted.
+    ///
+    /// Responses that share a content count once. Responses to QUERY do not count for a target. If everything is removed, or
+    /// all since a time, entries that only belong to responses count, too.
+    public let count: Int?
+  }
 
-  /// Removes all stored responses for the target of a request, and its pin. Responses in flight for it are not stored.
+  /// Removes stored responses. Responses in flight that are selected are not stored.
+  ///
+  /// Once the call returns, the removed responses are never served again, not even after a crash. It may block on the disk:
+  /// make it where that does no harm. The other nodes of a shared tier remove the responses, too; see
+  /// ``confirmRemovals(within:)``.
+  ///
+  /// The bytes stay on disk until the space is needed, but for ``Selection/all``, which clears the disk. If the bytes of a
+  /// partition must be deleted, give each partition its own directory.
   ///
   /// - Parameters:
-  ///   - request: a request with the target; its method and fields do not matter.
-  ///   - partition: the partition to remove from (default: the configuration's).
-  /// - Returns: the number of responses that were removed. Responses to QUERY are removed too, and not counted.
+  ///   - selection: the responses.
+  ///   - counting: whether to search for the responses of a group, an origin or a partition, and count them (default: no,
+  ///     they are marked as invalid).
+  /// - Complexity: O(1) for a target, and for a group with its origin, an origin or a partition that is not counted.
+  ///   Otherwise O(*n*) in the number of responses stored, with one read for each response on disk.
   @discardableResult
-  public func removeResponses(for request: HTTPRequest, partition: String? = nil) -> Int {
-    TargetURI(request).map { removeAll(for: $0, partition: partition ?? configuration.partition) } ?? 0
+  public func remove(_ selection: Selection, counting: Bool = false) -> RemovalResult {
+    carryOut(Removal(resolved(selection)), counting: counting)
   }
 
-  /// Marks all stored responses for the target of a request as stale. Responses in flight for it are not stored.
+  /// Marks stored responses as stale: they are revalidated before their next use. They may be used when an origin fails or
+  /// is slow, as their directives and the configuration allow (RFC 9111 §4.2.4, RFC 5861). Responses in flight that are
+  /// selected are not stored.
   ///
-  /// Responses to QUERY are removed, because the cache cannot find them without their requests.
+  /// When the call returns, that also holds after a crash. Responses to QUERY for a target are removed, because the cache
+  /// cannot find them without their requests.
   ///
-  /// - Returns: the number of responses that are now stale.
+  /// - Complexity: O(1) for a target; otherwise O(*n*) as for ``remove(_:counting:)``.
   @discardableResult
-  public func expireResponses(for request: HTTPRequest, partition: String? = nil) -> Int {
-    guard let target = TargetURI(request).map({ responses.keyed($0) }) else { return 0 }
-    let partition = partition ?? configuration.partition
-    shared?.add(.target(target, partition: partition, softly: true, keepingPins: true))
-    return expire(keyed: target, partition: partition)
+  public func expire(_ selection: Selection) -> RemovalResult {
+    carryOut(Removal(resolved(selection), isSoft: true), counting: true)
   }
 
-  /// Does the same for a target that stands for its equivalents, in this cache only.
-  func expire(keyed target: TargetURI, partition: String) -> Int {
-    store.remove(StoreKey(CacheKey.queryAnchor(target, partition: partition).bytes))
-    return purge(
-      .keys { key in key.isIn(partition: partition) && key.isOf(target) },
-      in: storeKeys(of: target, partition: partition), softly: true)
+  private func carryOut(_ removal: Removal, counting: Bool) -> RemovalResult {
+    if removal.selection.extent == .patterns([]) { return RemovalResult(count: 0) }
+    shared?.add(removal)
+    return RemovalResult(count: apply(removal, counting: counting))
   }
 
-  /// Removes all stored responses for a target, however they are found, here and at the other nodes.
+  /// Returns a selection as the cache's nodes tell it each other.
+  private func resolved(_ selection: Selection) -> Selection {
+    let partition = selection.partition ?? configuration.partition
+    switch selection.extent {
+    case .target(let target, let keepingPins):
+      return Selection(.target(responses.keyed(target), keepingPins: keepingPins), partition: partition)
+    case .patterns: return Selection(selection.extent, partition: partition)
+    case .origin(let target, let group):
+      let own = Selection(.origin(responses.keyed(target), group: group), partition: partition)
+      return Selection(.scopes(own.scopes))
+    case .groupOfAnyOrigin, .scopes, .partition, .since, .before, .all: return selection
+    }
+  }
+
+  /// Removes or expires responses in this cache only.
   ///
-  /// - Parameter keepingPins: whether the responses that follow are pinned if these are.
-  /// - Returns: the number of responses, not counting those to QUERY.
+  /// - Returns: the number of responses; `nil` if they are not counted.
   @discardableResult
-  func removeAll(for target: TargetURI, partition: String, keepingPins: Bool = false) -> Int {
-    let target = responses.keyed(target)
-    shared?.add(.target(target, partition: partition, softly: false, keepingPins: keepingPins))
-    return responses.removeAll(keyed: target, partition: partition, keepingPins: keepingPins)
+  func apply(_ removal: Removal, counting: Bool = false) -> Int? {
+    let (selection, isSoft) = (removal.selection, removal.isSoft)
+    switch selection.extent {
+    case .target(let target, let keepingPins):
+      let partition = selection.ownPartition
+      guard isSoft else {
+        return responses.removeAll(keyed: target, partition: partition, keepingPins: keepingPins)
+      }
+      store.remove(StoreKey(CacheKey.queryAnchor(target, partition: partition).bytes))
+      return sweep(selection.coverage, in: storeKeys(of: target, partition: partition), softly: true)
+    case .since(let time) where !isSoft: return store.removeAll(since: time.milliseconds)
+    case .all where !isSoft: return store.removeAll()
+    default: break
+    }
+    if !isSoft, !selection.isBroad {
+      responses.mark(selection.scopes.map { StoreScope($0) })
+      if case .partition(let name) = selection.extent { store.unpin { StoredKey($0).isIn(partition: name) } }
+      if !counting { return nil }
+    }
+    return sweep(selection.coverage, within: selection.times, softly: isSoft)
   }
 
-  // MARK: - By pattern
-
-  /// Removes all stored responses whose target URIs match a pattern. Responses in flight for them are not stored.
-  ///
-  /// The call may block on the disk: make it where that does no harm. Other callers do not wait for it.
+  /// Searches this cache for responses, and removes them or marks them as stale.
   ///
   /// - Parameters:
-  ///   - pattern: the pattern. If a ``Configuration/targetRule`` is set, the pattern is compared with the result of the
-  ///     rule.
-  ///   - partition: the partition to remove from (default: the configuration's).
-  /// - Returns: the number of responses that were removed.
-  /// - Complexity: O(*n*) in the number of responses stored, with one read for each response on disk.
-  @discardableResult
-  public func removeResponses(matching pattern: TargetPattern, partition: String? = nil) -> Int {
-    removeResponses(matching: [pattern], partition: partition)
-  }
-
-  /// Removes all stored responses whose target URIs match one of several patterns, as for one pattern.
-  @discardableResult
-  package func removeResponses(matching patterns: [TargetPattern], partition: String? = nil) -> Int {
-    purge(patterns, partition, softly: false)
-  }
-
-  /// Marks all stored responses whose target URIs match a pattern as stale. Responses in flight for them are not
-  /// stored.
-  ///
-  /// - Returns: the number of responses that are now stale.
-  /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
-  @discardableResult
-  public func expireResponses(matching pattern: TargetPattern, partition: String? = nil) -> Int {
-    expireResponses(matching: [pattern], partition: partition)
-  }
-
-  /// Marks all stored responses whose target URIs match one of several patterns as stale, as for one pattern.
-  @discardableResult
-  package func expireResponses(matching patterns: [TargetPattern], partition: String? = nil) -> Int {
-    purge(patterns, partition, softly: true)
-  }
-
-  private func purge(_ patterns: [TargetPattern], _ partition: String?, softly: Bool) -> Int {
-    guard !patterns.isEmpty else { return 0 }
-    let partition = partition ?? configuration.partition
-    shared?.add(.patterns(patterns, partition: partition, softly: softly))
-    return purge(
-      .keys { key in
-        key.isIn(partition: partition) && patterns.contains { key.isMeant(by: $0) }
-      }, softly: softly)
-  }
-
-  // MARK: - Everything
-
-  /// Removes all stored responses, and all pins. Responses in flight are not stored. When the call returns, the disk is clear, too.
-  ///
-  /// - Returns: the number of entries that were removed.
-  @discardableResult
-  public func removeAllResponses() -> Int {
-    shared?.add(.everything(softly: false))
-    return store.removeAll()
-  }
-
-  /// Marks all stored responses in all partitions as stale. Responses in flight are not stored.
-  ///
-  /// - Returns: the number of responses that are now stale.
-  /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
-  @discardableResult
-  public func expireAllResponses() -> Int {
-    shared?.add(.everything(softly: true))
-    return purge(.keys { _ in true }, softly: true)
-  }
-
-  // MARK: - By group
-
-  /// Invalidates all responses in a group of an origin (RFC 9875 §2.1), including those in flight.
-  ///
-  /// - Parameters:
-  ///   - group: the name of the group. In `Cache-Groups`, characters beyond printable ASCII are percent-encoded.
-  ///   - target: any URI of the origin.
-  ///   - partition: the partition (default: the configuration's).
-  /// - Complexity: O(1), regardless of the number of stored responses.
-  public func invalidateGroup(_ group: String, of target: TargetURI, partition: String? = nil) {
-    invalidateGroup(inField: GroupName.inField(group), of: target, partition: partition)
-  }
-
-  /// The same for a group as it is named in fields.
-  package func invalidateGroup(inField group: String, of target: TargetURI, partition: String? = nil) {
-    invalidate(target, group, partition)
-  }
-
-  /// Invalidates all responses of an origin, including those in flight.
-  ///
-  /// - Complexity: O(1), regardless of the number of stored responses.
-  public func invalidateOrigin(of target: TargetURI, partition: String? = nil) {
-    invalidate(target, nil, partition)
-  }
-
-  private func invalidate(_ target: TargetURI, _ group: String?, _ partition: String?) {
-    let scope = scope(target, group, partition)
-    shared?.add(.scopes([scope.bytes]))
-    responses.mark([scope])
-  }
-
-  private func scope(_ target: TargetURI, _ group: String?, _ partition: String?) -> StoreScope {
-    let key = CacheKey(responses.keyed(target), partition: partition ?? configuration.partition)
-    return StoreScope(key.scope(group: group))
-  }
-
-  /// Removes all stored responses in a group of an origin and counts them. They are invalid at once, as after
-  /// ``invalidateGroup(_:of:partition:)``.
-  ///
-  /// - Returns: the number of responses that were removed.
-  /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
-  @discardableResult
-  public func removeGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
-    let group = GroupName.inField(group)
-    shared?.add(
-      .group(group, responses.keyed(target), partition: partition ?? configuration.partition, softly: false))
-    responses.mark([scope(target, group, partition)])
-    return purge(
-      .group(group, target: responses.keyed(target), partition ?? configuration.partition), softly: false)
-  }
-
-  /// Marks all stored responses in a group of an origin as stale. Responses in flight for it are not stored.
-  ///
-  /// - Returns: the number of responses that are now stale.
-  /// - Complexity: as ``removeResponses(matching:partition:)-(TargetPattern,_)``.
-  @discardableResult
-  public func expireGroup(_ group: String, of target: TargetURI, partition: String? = nil) -> Int {
-    expireGroup(inField: GroupName.inField(group), of: target, partition: partition)
-  }
-
-  /// The same for a group as it is named in fields.
-  package func expireGroup(inField group: String, of target: TargetURI, partition: String? = nil) -> Int {
-    shared?.add(
-      .group(group, responses.keyed(target), partition: partition ?? configuration.partition, softly: true))
-    return purge(
-      .group(group, target: responses.keyed(target), partition ?? configuration.partition), softly: true)
-  }
-
-  // MARK: - The common implementation
-
-  /// The set of responses that a purge covers. Groups have their names in fields, see ``GroupName``.
-  package enum PurgeExtent: Sendable {
-    case keys(@Sendable (StoredKey) -> Bool)
-    /// Responses in a group of a target's origin.
-    case group(String, target: TargetURI, _ partition: String)
-    /// Responses in a group, of any origin and in any partition. Responses in flight are not covered: their groups are
-    /// unknown.
-    case groupOfAnyOrigin(String)
-  }
-
-  /// Removes the responses within an extent, or marks them as stale.
-  ///
-  /// - Parameter keys: the keys to search, if they are known.
-  /// - Returns: the number of responses purged. Responses that share a content count once. Entries that only lead to
-  ///   responses, or belong to them, are not counted.
-  package func purge(_ extent: PurgeExtent, in keys: [StoreKey]? = nil, softly: Bool) -> Int {
+  ///   - covers: which responses.
+  ///   - keys: the keys to search, if they are known.
+  ///   - times: when the responses were stored or validated, in milliseconds since 1970 (default: at any time).
+  /// - Returns: the number of responses. Those that share a content count once. Entries that only lead to responses, or
+  ///   belong to them, are not counted.
+  package func sweep(
+    _ covers: @escaping CacheStore.Coverage, in keys: [StoreKey]? = nil, within times: Range<Int64>? = nil,
+    softly: Bool
+  ) -> Int {
     let now = clock.now
     var count = 0
-    func decide(_ entry: CacheStore.SweptEntry) -> CacheStore.SweepAction {
+    store.sweep(covers, in: keys) { entry in
+      guard times?.contains(entry.storedAt) ?? true else { return .keep }
+      let key = StoredKey(entry.key).cacheKey
+      let isWhole = covers(entry.key, key?.scopes.map { StoreScope($0) } ?? [])
       // Most responses are in no group: they need not be decoded.
-      if !extent.isOfKeys, !entry.metadata.withUnsafeBytes({ StoredResponse.mayHaveGroups($0.bytes) }) {
+      if !isWhole, !entry.metadata.withUnsafeBytes({ StoredResponse.mayHaveGroups($0.bytes) }) {
         return .keep
       }
       var responses = entry.metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
-      let meant = responses.indices.filter { extent.contains(responses[$0], under: entry.key) }
+      let meant = responses.indices.filter { index in
+        isWhole
+          || covers(entry.key, key.map { responses[index].scopes(under: $0).map { StoreScope($0) } } ?? [])
+      }
       if meant.isEmpty {
-        // An entry that is not a response is covered by its key only.
-        return responses.isEmpty && extent.isOfKeys && !softly ? .remove : .keep
+        // An entry that is not a response is meant as a whole. Its age says nothing about the responses that it leads to.
+        return isWhole && responses.isEmpty && times == nil && !softly ? .remove : .keep
       }
       count += 1
       guard softly else { return .remove }
       for index in meant { responses[index].facts.expire(at: now) }
       return .update(metadata: StoredResponse.encoded(sharingContent: responses))
-    }
-    switch extent {
-    case .keys(let isMeant): store.sweep(.keys { isMeant(StoredKey($0)) }, in: keys, decide)
-    case .group(let group, let target, let partition):
-      store.sweep(.scope(scope(target, group, partition)), in: keys, decide)
-    case .groupOfAnyOrigin: store.sweep(.keys { _ in true }, in: keys, decide)
     }
     return count
   }
@@ -252,24 +143,5 @@ extension HTTPCache {
       all += variants
     }
     return all
-  }
-}
-
-extension HTTPCache.PurgeExtent {
-  fileprivate var isOfKeys: Bool { if case .keys = self { true } else { false } }
-
-  /// Whether the extent covers a response, given that it may cover the key.
-  fileprivate func contains(_ response: StoredResponse, under key: StoreKey) -> Bool {
-    switch self {
-    case .keys: true
-    case .groupOfAnyOrigin(let group): response.groups.contains(group)
-    case .group(let group, let target, let partition):
-      response.groups.contains(group)
-        && {
-          let key = StoredKey(key)
-          guard key.isIn(partition: partition), let own = TargetURI(absolute: key.url) else { return false }
-          return CacheKey(own).scope() == CacheKey(target).scope()
-        }()
-    }
   }
 }

@@ -48,7 +48,7 @@ public final class HTTPCache: Sendable {
     /// 1024 bytes are omitted.
     public var showsKeys: Bool
     /// The partition of requests that do not set one. It separates the responses of one account or site from those of
-    /// another in the same store. See ``HTTPCache/removePartition(_:)``.
+    /// another in the same store. See ``Selection/partition(_:)``.
     public var partition: String
     /// Which target URIs are equivalent; `nil` if each URI is distinct.
     public var targetRule: TargetRule?
@@ -156,30 +156,6 @@ public final class HTTPCache: Sendable {
 
   deinit {
     shared?.stop()
-  }
-
-  // MARK: - Removing
-
-  /// Removes all responses in a partition, for example when its user signs out; responses in flight for it are not
-  /// stored. Once the call returns, the removed responses are never served again, not even after a crash.
-  ///
-  /// The removed bytes stay on disk until the space is needed, as after any removal. If the bytes of a partition must
-  /// be deleted, give each partition its own directory and call ``removeAllResponses()``.
-  ///
-  /// - Complexity: O(1), regardless of the number of stored responses, if none of them is pinned.
-  public func removePartition(_ partition: String) {
-    precondition(
-      !partition.isEmpty, "the name of the partition is empty; to remove everything, use removeAllResponses()"
-    )
-    shared?.add(.partition(partition))
-    responses.mark([StoreScope(CacheKey.scope(ofPartition: partition))])
-    store.unpin { StoredKey($0).isIn(partition: partition) }
-  }
-
-  /// Removes all responses that were stored or last validated at this time or later.
-  public func removeResponses(since time: Timestamp) {
-    shared?.add(.since(time))
-    store.removeAll(since: time.milliseconds)
   }
 
   // MARK: - Capacity

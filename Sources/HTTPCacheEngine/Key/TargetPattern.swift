@@ -4,8 +4,7 @@
 /// A pattern that matches target URIs as text.
 ///
 /// ```swift
-/// cache.removeResponses(matching: .prefix("https://example.com/images/"))
-/// cache.removeResponses(matching: .glob("https://*.example.com/*.css"))
+/// cache.remove(.patterns([.prefix("https://example.com/images/"), .glob("https://*.example.com/*.css")]))
 /// ```
 ///
 /// Scheme and host are compared in lowercase, and without the scheme's default port, as in ``TargetURI``. The rest is

@@ -55,6 +55,11 @@ public struct TargetURI: Hashable, Sendable {
     self.init(scheme: scheme, authority: String(authority), path: String(hierarchy[authority.endIndex...]))
   }
 
+  /// Whether all servers read the URI alike: responses are stored for no other.
+  package var isUnambiguous: Bool {
+    !authority.utf8.contains(UInt8(ascii: "@")) && path.withFieldBytes { Self.isPath($0) }
+  }
+
   public static func == (left: TargetURI, right: TargetURI) -> Bool {
     // Octet for octet. `String`'s equality is canonical equivalence.
     left.scheme == right.scheme && left.authority.utf8.elementsEqual(right.authority.utf8)

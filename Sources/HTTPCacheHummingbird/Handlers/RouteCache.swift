@@ -28,7 +28,7 @@ public struct RouteCache: Sendable {
   /// - Complexity: O(1), regardless of the number of stored responses.
   public func invalidate(group: String) {
     guard let target = storage.target else { return }
-    storage.cache.invalidateGroup(group, of: target, partition: storage.partition)
+    storage.cache.remove(.group(group, of: target, partition: storage.partition))
   }
 
   /// Removes all responses for a URL. Responses in flight for it are not stored.
@@ -37,8 +37,8 @@ public struct RouteCache: Sendable {
   /// - Returns: the number of responses that were removed.
   @discardableResult
   public func invalidate(_ url: String) -> Int {
-    guard let request = request(for: url) else { return 0 }
-    return storage.cache.removeResponses(for: request, partition: storage.partition)
+    guard let selection = selection(of: url) else { return 0 }
+    return storage.cache.remove(selection).count ?? 0
   }
 
   /// Marks all responses for a URL as stale: they are revalidated before their next use, and may be used if that fails,
@@ -48,8 +48,8 @@ public struct RouteCache: Sendable {
   /// - Returns: the number of responses that are now stale.
   @discardableResult
   public func expire(_ url: String) -> Int {
-    guard let request = request(for: url) else { return 0 }
-    return storage.cache.expireResponses(for: request, partition: storage.partition)
+    guard let selection = selection(of: url) else { return 0 }
+    return storage.cache.expire(selection).count ?? 0
   }
 
   /// Invalidates all responses of the request's origin, including those in flight. The origin is the scheme, host and port
@@ -58,7 +58,7 @@ public struct RouteCache: Sendable {
   /// - Complexity: O(1), regardless of the number of stored responses.
   public func invalidateAll() {
     guard let target = storage.target else { return }
-    storage.cache.invalidateOrigin(of: target, partition: storage.partition)
+    storage.cache.remove(.origin(of: target, partition: storage.partition))
   }
 
   /// Sets how the response to this request gets a validator, in place of the middleware's option.
@@ -66,10 +66,8 @@ public struct RouteCache: Sendable {
     storage.validator = validator
   }
 
-  private func request(for url: String) -> HTTPRequest? {
-    guard let target = storage.target?.resolving(url) else { return nil }
-    return HTTPRequest(
-      method: .get, scheme: target.scheme, authority: target.authority, path: target.path)
+  private func selection(of url: String) -> HTTPCache.Selection? {
+    storage.target?.resolving(url).map { .target($0, partition: storage.partition) }
   }
 
   /// What a middleware tells the handlers behind it.

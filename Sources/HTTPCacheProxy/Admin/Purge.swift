@@ -6,51 +6,28 @@ import Logging
 
 /// The responses to purge.
 struct Purge: Sendable {
-  enum Extent: Sendable {
-    /// Responses stored for targets, and for the targets that match patterns.
-    case targets([TargetURI], [TargetPattern])
-    /// Responses in groups of the targets' origins, as the groups are named in fields.
-    case groups([String], of: [TargetURI])
-    case everything
-  }
-
-  var extent: Extent
+  var selections: [HTTPCache.Selection]
   /// Whether responses become stale instead of being removed.
   var isSoft = false
+  /// What is purged, for the log.
+  var description: String
 
   /// Purges, on a thread that may wait for the disk.
   ///
-  /// - Returns: the number of responses; `nil` if they were not counted.
+  /// - Returns: the number of responses; `nil` if they were not counted. To count a group would take a pass over all that is
+  ///   stored, and an application may purge one with each write.
   func run(_ context: ProxyContext) async -> Int? {
     let cache = context.cache
-    let count = await BlockingExecutor.run { purge(cache) }
-    var metadata: Logger.Metadata = ["what": "\(self)", "soft": "\(isSoft)"]
+    let count = await BlockingExecutor.run {
+      selections.reduce(0 as Int?) { sum, selection in
+        let result = isSoft ? cache.expire(selection) : cache.remove(selection)
+        return sum.flatMap { sum in result.count.map { sum + $0 } }
+      }
+    }
+    var metadata: Logger.Metadata = ["what": "\(description)", "soft": "\(isSoft)"]
     metadata["responses"] = count.map { "\($0)" }
     context.logger.notice("purged", metadata: metadata)
     return count
-  }
-
-  private func purge(_ cache: HTTPCache) -> Int? {
-    switch extent {
-    case .everything: return isSoft ? cache.expireAllResponses() : cache.removeAllResponses()
-    case .groups(let groups, let targets) where isSoft:
-      return groups.reduce(0) { sum, group in
-        targets.reduce(sum) { sum, target in sum + cache.expireGroup(inField: group, of: target) }
-      }
-    case .groups(let groups, let targets):
-      // To count them would take a pass over all that is stored. An application may purge a group with each write.
-      for group in groups {
-        for target in targets { cache.invalidateGroup(inField: group, of: target) }
-      }
-      return nil
-    case .targets(let targets, let patterns):
-      let count = targets.reduce(0) { sum, target in
-        let request = target.request
-        return sum + (isSoft ? cache.expireResponses(for: request) : cache.removeResponses(for: request))
-      }
-      return count
-        + (isSoft ? cache.expireResponses(matching: patterns) : cache.removeResponses(matching: patterns))
-    }
   }
 
   /// Maximum time that the response to a purge waits for the other nodes of a shared tier.
@@ -81,26 +58,5 @@ struct Purge: Sendable {
   /// Returns the result of a purge as JSON.
   func json(_ count: Int?, _ reach: HTTPCache.RemovalReach? = nil) -> String {
     "{\"purged\":\(count.map { "\($0)" } ?? "null"),\"soft\":\(isSoft)\(reach.map { ",\"reach\":\"\($0.rawValue)\"" } ?? "")}\n"
-  }
-}
-
-extension TargetURI {
-  /// A request for the target.
-  var request: HTTPRequest {
-    HTTPRequest(method: .get, scheme: scheme, authority: authority, path: path)
-  }
-}
-
-extension Purge: CustomStringConvertible {
-  var description: String {
-    switch extent {
-    case .everything: return "everything"
-    case .groups(let groups, let targets):
-      return "groups \(groups.joined(separator: ", ")) of \(targets.map(\.text).joined(separator: ", "))"
-    case .targets(let targets, let patterns):
-      let all = targets.map(\.text) + patterns.map(\.description)
-      let rest = all.count > 10 ? " and \(all.count - 10) more" : ""
-      return all.prefix(10).joined(separator: ", ") + rest
-    }
   }
 }

@@ -48,7 +48,8 @@ struct PurgeRequest: Sendable {
           \(error.text)
           POST /purge?url=http://HOST/PATH, as clients use it; repeat url, or send one URL per line as the content
           POST /purge?prefix=http://HOST/PATH or ?glob=http://HOST/*.css; both may be repeated
-          POST /purge?group=NAME&url=http://HOST/ or ?all
+          POST /purge?group=NAME&url=http://HOST/, or ?group=NAME for all origins
+          POST /purge?origin=http://HOST/, ?since=SECONDS for what was stored since then (Unix time), or ?all
           With soft, stored responses become stale instead of being removed: POST /purge?all&soft
 
           """)
@@ -59,10 +60,12 @@ struct PurgeRequest: Sendable {
 
   private func purge() throws(Fault) -> Purge {
     var (targets, patterns, groups) = ([TargetURI](), [TargetPattern](), [String]())
-    var (isAll, isSoft) = (false, false)
-    for (name, value) in try Self.parameters(query[...]) + contentParameters() {
+    var (others, isAll, isSoft) = ([HTTPCache.Selection](), false, false)
+    let parameters = try Self.parameters(query[...]) + contentParameters()
+    for (name, value) in parameters {
       switch name {
-      case "url": targets.append(try Self.target(value))
+      case "url": targets.append(try Self.target(value, name))
+      case "origin": others.append(.origin(of: try Self.target(value, name)))
       case "glob": patterns.append(.glob(try Self.pattern(value, name)))
       case "prefix":
         try Self.refuseUserInformation(value, name)
@@ -70,31 +73,46 @@ struct PurgeRequest: Sendable {
       case "group":
         guard !value.isEmpty else { throw Fault("group: expected a name, found nothing.") }
         groups += GroupName.possible(value)
+      case "since":
+        guard let time = Int64(value), (0...1 << 40).contains(time) else {
+          throw Fault("since: expected seconds since 1970, found '\(value.prefix(200))'.")
+        }
+        others.append(.since(Timestamp(seconds: time)))
       case "all": isAll = try Self.flag(value, name)
       case "soft": isSoft = try Self.flag(value, name)
       default: throw Fault("unknown parameter '\(name)'.")
       }
     }
     guard targets.count <= Self.targetLimit else { throw Fault("expected at most \(Self.targetLimit) URLs.") }
-    guard patterns.count + groups.count <= Self.patternLimit else {
-      throw Fault("expected at most \(Self.patternLimit) patterns or groups.")
+    guard patterns.count + groups.count + others.count <= Self.patternLimit else {
+      throw Fault("expected at most \(Self.patternLimit) patterns, groups or origins.")
+    }
+    var selections = others
+    if groups.isEmpty {
+      selections += targets.map { .target($0) }
+    } else {
+      let origins = targets.isEmpty ? [nil] : targets.map { Optional($0) }
+      selections += origins.flatMap { origin in groups.map { .group(inField: $0, of: origin) } }
+    }
+    if !patterns.isEmpty {
+      guard groups.isEmpty else { throw Fault("group cannot be combined with prefix or glob.") }
+      selections.append(.patterns(patterns))
     }
     if isAll {
-      guard targets.isEmpty, patterns.isEmpty, groups.isEmpty else {
-        throw Fault("all cannot be combined with url, prefix, glob or group.")
-      }
-      return Purge(extent: .everything, isSoft: isSoft)
+      guard selections.isEmpty else { throw Fault("all cannot be combined with other parameters than soft.") }
+      selections = [.all]
     }
-    if !groups.isEmpty {
-      guard patterns.isEmpty, !targets.isEmpty else {
-        throw Fault("group: expected a url that names the origin, and no pattern.")
-      }
-      return Purge(extent: .groups(groups, of: targets), isSoft: isSoft)
-    }
-    guard !targets.isEmpty || !patterns.isEmpty else {
-      throw Fault("expected url, prefix, glob, group or all.")
-    }
-    return Purge(extent: .targets(targets, patterns), isSoft: isSoft)
+    guard !selections.isEmpty else { throw Fault("expected url, prefix, glob, group, origin, since or all.") }
+    return Purge(selections: selections, isSoft: isSoft, description: Self.summary(parameters))
+  }
+
+  /// Returns the parameters for the log.
+  private static func summary(_ parameters: [(name: String, value: String)]) -> String {
+    let named = parameters.filter { $0.name != "soft" }
+    let rest = named.count > 10 ? " and \(named.count - 10) more" : ""
+    return named.prefix(10).map { $0.value.isEmpty ? $0.name : "\($0.name) \($0.value)" }.joined(
+      separator: ", ")
+      + rest
   }
 
   private func contentParameters() throws(Fault) -> [(name: String, value: String)] {
@@ -115,14 +133,14 @@ struct PurgeRequest: Sendable {
     return true
   }
 
-  private static func target(_ text: String) throws(Fault) -> TargetURI {
+  private static func target(_ text: String, _ name: String) throws(Fault) -> TargetURI {
     guard let target = TargetURI(absolute: text), target.scheme == "http" || target.scheme == "https",
       // Requests for other targets are refused, so nothing is stored for them.
-      TargetURI(target.request) != nil
+      target.isUnambiguous
     else {
-      throw Fault("url: expected http://HOST/PATH or https://HOST/PATH, found '\(text.prefix(200))'.")
+      throw Fault("\(name): expected http://HOST/PATH or https://HOST/PATH, found '\(text.prefix(200))'.")
     }
-    try refuseUserInformation(text, "url")
+    try refuseUserInformation(text, name)
     return target
   }
 

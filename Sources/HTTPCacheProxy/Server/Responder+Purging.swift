@@ -22,7 +22,7 @@ extension Responder {
     guard let target = TargetURI(client.request) else {
       throw MessageFault("PURGE: expected a path or an absolute URL")
     }
-    let purge = Purge(extent: .targets([target], []), isSoft: try isSoft)
+    let purge = Purge(selections: [.target(target)], isSoft: try isSoft, description: target.text)
     let count = await purge.run(context)
     return GeneratedResponse.text(200, String(purge.text(count, await Purge.confirm(context)).dropLast()))
   }

@@ -10,16 +10,9 @@ import CacheMutex
 /// the fences under the same lock, immediately before it publishes. If the insert came to the lock first, the sweep
 /// finds the published entry. If it came second, the lock made the fence visible.
 final class PurgeFences: Sendable {
-  /// What a fence keeps out.
-  enum Extent: Sendable {
-    case keys(@Sendable (StoreKey) -> Bool)
-    /// Entries of a scope, by its hash.
-    case scope(UInt64)
-  }
-
   private struct Fence: Sendable {
     let number: UInt64
-    let extent: Extent
+    let covers: CacheStore.Coverage
   }
 
   private struct State: Sendable {
@@ -39,7 +32,7 @@ final class PurgeFences: Sendable {
   /// Adds a fence, and returns its number.
   ///
   /// - Parameter take: takes the number from the sequence of ids.
-  func add(_ extent: Extent, number take: () -> UInt64) -> UInt64 {
+  func add(_ covers: @escaping CacheStore.Coverage, number take: () -> UInt64) -> UInt64 {
     state.withLock { state in
       // The sweep skips entries whose ids were taken after its number, so their inserts must find the fence. An insert that
       // sees this value waits for the lock.
@@ -49,7 +42,7 @@ final class PurgeFences: Sendable {
         state.floor = state.fences[Self.limit / 2 - 1].number
         state.fences.removeFirst(Self.limit / 2)
       }
-      state.fences.append(Fence(number: number, extent: extent))
+      state.fences.append(Fence(number: number, covers: covers))
       latest.store(number, ordering: .sequentiallyConsistent)
       return number
     }
@@ -73,16 +66,11 @@ final class PurgeFences: Sendable {
   /// Whether a fence keeps out something that began at a place in the sequence.
   ///
   /// - Parameter key: `nil` checks only scopes.
-  func keepsOut(_ key: StoreKey?, scopes: [UInt64], since number: UInt64) -> Bool {
+  func keepsOut(_ key: StoreKey?, scopes: [StoreScope], since number: UInt64) -> Bool {
     guard latest.load(ordering: .sequentiallyConsistent) >= number else { return false }
     // Outside of the lock, because comparing keys may take long.
     let state = state.withLock { $0 }
     if state.floor >= number { return true }
-    return state.fences.reversed().prefix { $0.number >= number }.contains { fence in
-      switch fence.extent {
-      case .keys(let isMeant): return key.map(isMeant) ?? false
-      case .scope(let hash): return scopes.contains(hash)
-      }
-    }
+    return state.fences.reversed().prefix { $0.number >= number }.contains { $0.covers(key, scopes) }
   }
 }

@@ -16,12 +16,11 @@ extension SentRequest {
   func apply(_ outcome: CacheEngine.Outcome, under lease: LeaseHold? = nil) -> Bool {
     let (store, responses, shared) = (cache.store, cache.responses, cache.shared)
     for uri in outcome.invalidations {
-      cache.removeAll(for: uri, partition: lookup.partition, keepingPins: true)
+      cache.remove(HTTPCache.Selection(.target(uri, keepingPins: true), partition: lookup.partition))
       note(.invalidated, .invalidatedByUnsafeMethod)
     }
     let scopes = outcome.invalidatedScopes.map { $0.scope.bytes(partition: lookup.partition) }
-    if !scopes.isEmpty { shared?.add(.scopes(scopes)) }
-    responses.mark(scopes.map { StoreScope($0) })
+    if !scopes.isEmpty { cache.remove(HTTPCache.Selection(.scopes(scopes))) }
     for invalidated in outcome.invalidatedScopes {
       note(.invalidated, invalidated.reason)
     }
@@ -58,7 +57,9 @@ extension SentRequest {
     if !outcome.removals.isEmpty, let shared, let target = TargetURI(request), shared.sharesResponses {
       // The tier has no removal of single variants.
       shared.add(
-        .target(responses.keyed(target), partition: lookup.partition, softly: false, keepingPins: true))
+        Removal(
+          HTTPCache.Selection(
+            .target(responses.keyed(target), keepingPins: true), partition: lookup.partition)))
     }
     for candidate in outcome.removals {
       let entry = lookup.entries[candidate]

@@ -65,10 +65,10 @@ extension Lookup {
 }
 
 extension CacheStore {
-  /// Whether a key, or all of its origin, may have been removed since a token was taken. The groups of a response are
-  /// not covered: its key does not contain them.
+  /// Whether a key, or all of its origin or partition, may have been removed since a token was taken. The groups of a
+  /// response are not covered: its key does not contain them.
   func mayBeRemoved(_ key: CacheKey, since token: RemovalToken) -> Bool {
-    mayBeRemoved(StoreKey(key.bytes), in: [StoreScope(key.scope())], since: token)
+    mayBeRemoved(StoreKey(key.bytes), in: key.scopes.map { StoreScope($0) }, since: token)
   }
 
   /// Whether a stored response that was just found was invalidated with its group or origin.

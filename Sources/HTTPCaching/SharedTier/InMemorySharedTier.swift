@@ -109,7 +109,7 @@ package final class InMemorySharedTier: SharedTier {
     let limit = wait + .seconds(1)
     var page = try await call(within: limit, counts: false) { [server] in server.records(after: position) }
     if fault == .emptyingRecords {
-      let nothing = Removal.scopes([]).payload(node: 0)
+      let nothing = Removal(HTTPCache.Selection(.scopes([]))).payload(node: 0)
       for index in page.records.indices { page.records[index].payload = nothing }
     }
     if fault == .misnumberingRecords {

@@ -2,96 +2,81 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
-import HTTPCacheStore
 
-/// A removal as the nodes of a shared tier tell it each other. Targets are those that stand for their equivalents, see
-/// ``HTTPCache/Configuration/targetRule``. Groups have their names in fields, see ``GroupName``.
-enum Removal: Hashable, Sendable {
-  case target(TargetURI, partition: String, softly: Bool, keepingPins: Bool)
-  case patterns([TargetPattern], partition: String, softly: Bool)
-  case group(String, TargetURI, partition: String, softly: Bool)
-  /// Responses in a group of any origin, in any partition.
-  case groupOfAnyOrigin(String, softly: Bool)
-  case scopes([[UInt8]])
-  case partition(String)
-  case since(Timestamp)
-  case everything(softly: Bool)
+/// A removal as the nodes of a shared tier tell it each other: a selection as the cache has resolved it.
+struct Removal: Hashable, Sendable {
+  var selection: HTTPCache.Selection
+  /// Whether the responses become stale instead of being removed.
+  var isSoft: Bool
 
-  /// The keys that it removes as a whole.
-  var keys: [[UInt8]] {
-    if case .target(let target, let partition, _, _) = self {
-      return [CacheKey(target, partition: partition).bytes]
-    }
-    return []
+  init(_ selection: HTTPCache.Selection, isSoft: Bool = false) {
+    (self.selection, self.isSoft) = (selection, isSoft)
   }
 
-  /// The scopes that it removes.
-  var scopes: [[UInt8]] {
-    switch self {
-    case .group(let group, let target, let partition, _):
-      [CacheKey(target, partition: partition).scope(group: group)]
-    case .scopes(let scopes): scopes
-    case .partition(let name): [CacheKey.scope(ofPartition: name)]
-    case .target, .patterns, .groupOfAnyOrigin, .since, .everything: []
-    }
-  }
-
-  /// Whether it may remove more than the keys and scopes.
-  var isBroad: Bool {
-    switch self {
-    case .target, .group, .scopes, .partition: false
-    case .patterns, .groupOfAnyOrigin, .since, .everything: true
-    }
-  }
+  static let everything = Removal(.all)
 }
 
-/// The payload of a record: version, node, and the removal. All integers are little-endian. A text is its length in bytes
-/// (4) and its bytes.
+/// The payload of a record: version (1 byte), node (8), kind (1), and the selection. All integers are little-endian. A text
+/// is its length in bytes (4) and its bytes.
+///
+/// | Kind | Flags | Selection |
+/// |---|---|---|
+/// | 1 | yes | partition, target |
+/// | 2 | yes | partition, patterns |
+/// | 3 | yes | partition, any target of the origin, group: only earlier versions wrote it |
+/// | 4, 132 | no | scopes |
+/// | 5, 133 | no | partition |
+/// | 6, 134 | no | since, milliseconds since 1970 (8) |
+/// | 7 | yes | everything |
+/// | 8 | yes | group of any origin |
+/// | 9 | yes | before, milliseconds since 1970 (8) |
+///
+/// Bit 0 of the flags (1 byte) says that the responses become stale; so does bit 7 of a kind without flags. Bit 1 says that
+/// the pins stay. A node removes everything for a kind that it does not know.
 extension Removal {
   private static let version: UInt8 = 1
+  private static let softKind: UInt8 = 0x80
 
   private enum Kind: UInt8 {
     case target = 1
-    case patterns, group, scopes, partition, since, everything, groupOfAnyOrigin
+    case patterns, group, scopes, partition, since, all, groupOfAnyOrigin, before
+
+    var hasFlags: Bool { self != .scopes && self != .partition && self != .since }
   }
 
   func payload(node: UInt64) -> [UInt8] {
     var bytes = SharedBytes()
     bytes.add(Self.version)
     bytes.add(node)
-    switch self {
-    case .target(let target, let partition, let softly, let keepingPins):
-      bytes.add(Kind.target.rawValue)
-      bytes.add((softly ? 1 : 0) | (keepingPins ? 2 : 0) as UInt8)
-      bytes.add(partition)
+    func begin(_ kind: Kind, flags: UInt8 = 0) {
+      bytes.add(kind.rawValue | (isSoft && !kind.hasFlags ? Self.softKind : 0))
+      if kind.hasFlags { bytes.add(flags | (isSoft ? 1 : 0)) }
+    }
+    switch selection.extent {
+    case .target(let target, let keepingPins):
+      begin(.target, flags: keepingPins ? 2 : 0)
+      bytes.add(selection.ownPartition)
       bytes.add(target.text)
-    case .patterns(let patterns, let partition, let softly):
-      bytes.add(Kind.patterns.rawValue)
-      bytes.add(softly ? 1 : 0 as UInt8)
-      bytes.add(partition)
+    case .patterns(let patterns):
+      begin(.patterns)
+      bytes.add(selection.ownPartition)
       for pattern in patterns { bytes.add(pattern.description) }
-    case .group(let group, let target, let partition, let softly):
-      bytes.add(Kind.group.rawValue)
-      bytes.add(softly ? 1 : 0 as UInt8)
-      bytes.add(partition)
-      bytes.add(target.text)
-      bytes.add(group)
-    case .groupOfAnyOrigin(let group, let softly):
-      bytes.add(Kind.groupOfAnyOrigin.rawValue)
-      bytes.add(softly ? 1 : 0 as UInt8)
-      bytes.add(group)
-    case .scopes(let scopes):
-      bytes.add(Kind.scopes.rawValue)
-      for scope in scopes { bytes.add(scope) }
+    case .origin, .scopes:
+      begin(.scopes)
+      for scope in selection.scopes { bytes.add(scope) }
     case .partition(let name):
-      bytes.add(Kind.partition.rawValue)
+      begin(.partition)
       bytes.add(name)
+    case .groupOfAnyOrigin(let group):
+      begin(.groupOfAnyOrigin)
+      bytes.add(group)
     case .since(let time):
-      bytes.add(Kind.since.rawValue)
+      begin(.since)
       bytes.add(UInt64(bitPattern: time.milliseconds))
-    case .everything(let softly):
-      bytes.add(Kind.everything.rawValue)
-      bytes.add(softly ? 1 : 0 as UInt8)
+    case .before(let time):
+      begin(.before)
+      bytes.add(UInt64(bitPattern: time.milliseconds))
+    case .all: begin(.all)
     }
     return bytes.bytes
   }
@@ -99,52 +84,68 @@ extension Removal {
   /// Reads a payload. A removal that is unreadable, for example because a later version wrote it, removes everything.
   static func read(_ payload: [UInt8]) -> (node: UInt64, removal: Removal) {
     var reader = SharedBytesReader(payload)
-    guard reader.byte() == version, let node = reader.number() else { return (0, .everything(softly: false)) }
-    return (node, removal(&reader) ?? .everything(softly: false))
+    guard reader.byte() == version, let node = reader.number() else { return (0, .everything) }
+    return (node, removal(&reader) ?? .everything)
   }
 
   private static func removal(_ reader: inout SharedBytesReader) -> Removal? {
-    guard let kind = reader.byte().flatMap({ Kind(rawValue: $0) }) else { return nil }
+    guard let byte = reader.byte() else { return nil }
+    let kind: Kind
+    let flags: UInt8
+    if let known = Kind(rawValue: byte), known.hasFlags, let read = reader.byte() {
+      (kind, flags) = (known, read)
+    } else if let known = Kind(rawValue: byte & ~softKind), !known.hasFlags {
+      (kind, flags) = (known, byte & softKind == 0 ? 0 : 1)
+    } else {
+      return nil
+    }
+    guard let selection = selection(kind, keepingPins: flags & 2 != 0, &reader), reader.isAtEnd else {
+      return nil
+    }
+    return Removal(selection, isSoft: flags & 1 != 0)
+  }
+
+  private static func selection(
+    _ kind: Kind, keepingPins: Bool, _ reader: inout SharedBytesReader
+  ) -> HTTPCache.Selection? {
     switch kind {
     case .target:
-      guard let flags = reader.byte(), let partition = reader.string(),
-        let target = reader.string().flatMap({ TargetURI(absolute: $0) }), reader.isAtEnd
-      else { return nil }
-      return .target(target, partition: partition, softly: flags & 1 != 0, keepingPins: flags & 2 != 0)
+      guard let partition = reader.string(), let target = reader.target() else { return nil }
+      return HTTPCache.Selection(.target(target, keepingPins: keepingPins), partition: partition)
     case .patterns:
-      guard let flags = reader.byte(), let partition = reader.string() else { return nil }
+      guard let partition = reader.string() else { return nil }
       var patterns: [TargetPattern] = []
       while !reader.isAtEnd {
         guard let pattern = reader.string().flatMap({ TargetPattern(description: $0) }) else { return nil }
         patterns.append(pattern)
       }
-      return patterns.isEmpty ? nil : .patterns(patterns, partition: partition, softly: flags & 1 != 0)
+      return patterns.isEmpty ? nil : .patterns(patterns, partition: partition)
     case .group:
-      guard let flags = reader.byte(), let partition = reader.string(),
-        let target = reader.string().flatMap({ TargetURI(absolute: $0) }), let group = reader.string(),
-        reader.isAtEnd
-      else { return nil }
-      return .group(group, target, partition: partition, softly: flags & 1 != 0)
-    case .groupOfAnyOrigin:
-      guard let flags = reader.byte(), let group = reader.string(), reader.isAtEnd else { return nil }
-      return .groupOfAnyOrigin(group, softly: flags & 1 != 0)
+      guard let partition = reader.string(), let target = reader.target(), let group = reader.string() else {
+        return nil
+      }
+      return HTTPCache.Selection(.scopes([CacheKey(target, partition: partition).scope(group: group)]))
     case .scopes:
       var scopes: [[UInt8]] = []
       while !reader.isAtEnd {
         guard let scope = reader.text() else { return nil }
         scopes.append(Array(scope))
       }
-      return .scopes(scopes)
-    case .partition:
-      guard let name = reader.string(), !name.isEmpty, reader.isAtEnd else { return nil }
-      return .partition(name)
-    case .since:
-      guard let time = reader.number(), reader.isAtEnd else { return nil }
-      return .since(Timestamp(milliseconds: Int64(bitPattern: time)))
-    case .everything:
-      guard let flags = reader.byte(), reader.isAtEnd else { return nil }
-      return .everything(softly: flags & 1 != 0)
+      return HTTPCache.Selection(.scopes(scopes))
+    case .partition: return reader.string().flatMap { $0.isEmpty ? nil : .partition($0) }
+    case .since: return reader.time().map { .since($0) }
+    case .before: return reader.time().map { .before($0) }
+    case .groupOfAnyOrigin: return reader.string().map { .group(inField: $0, of: nil) }
+    case .all: return .all
     }
+  }
+}
+
+extension SharedBytesReader {
+  fileprivate mutating func target() -> TargetURI? { string().flatMap { TargetURI(absolute: $0) } }
+
+  fileprivate mutating func time() -> Timestamp? {
+    number().map { Timestamp(milliseconds: Int64(bitPattern: $0)) }
   }
 }
 

@@ -22,7 +22,7 @@ struct RemovalIndex: Sendable {
   /// The number of the latest removal of a key or scope, by its hash: another with the same hash is fetched once more.
   private var tags: [UInt64: UInt64] = [:]
   /// Removals by pattern, each once, in the order of their numbers.
-  private var rules: [(number: UInt64, removal: Removal)] = []
+  private var rules: [(number: UInt64, selection: HTTPCache.Selection, covers: CacheStore.Coverage)] = []
 
   private enum Tag: Hashable {
     case key([UInt8])
@@ -43,20 +43,21 @@ struct RemovalIndex: Sendable {
     floor = first == 0 ? 0 : first - 1
   }
 
-  mutating func add(_ removal: Removal, _ number: UInt64) {
-    switch removal {
-    case .everything, .since: floor = max(floor, number)
+  mutating func add(_ selection: HTTPCache.Selection, _ number: UInt64) {
+    switch selection.extent {
+    case .all, .since, .before: floor = max(floor, number)
     case .patterns:
-      if let known = rules.firstIndex(where: { $0.removal.removesSame(as: removal) }) {
+      if let known = rules.firstIndex(where: { $0.selection == selection }) {
         guard rules[known].number < number else { return }
         rules.remove(at: known)
       }
       // A node knows its own removals before earlier ones of others.
-      rules.insert((number, removal), at: rules.firstIndex { $0.number > number } ?? rules.endIndex)
+      let place = rules.firstIndex { $0.number > number } ?? rules.endIndex
+      rules.insert((number, selection, selection.coverage), at: place)
       if rules.count > Self.ruleLimit { floor = max(floor, rules.removeFirst().number) }
-    case .groupOfAnyOrigin(let group, _): add([.group(Array(group.utf8))], number)
-    case .target, .group, .scopes, .partition:
-      add(removal.keys.map { .key($0) } + removal.scopes.map { .scope($0) }, number)
+    case .groupOfAnyOrigin(let group): add([.group(Array(group.utf8))], number)
+    case .target, .origin, .scopes, .partition:
+      add(selection.keys.map { .key($0) } + selection.scopes.map { .scope($0) }, number)
     }
   }
 
@@ -73,9 +74,7 @@ struct RemovalIndex: Sendable {
     if number < floor { return true }
     func isRemoved(_ tag: Tag) -> Bool { tags[tag.hash].map { number < $0 } ?? false }
     return isRemoved(.key(key)) || scopes.contains { isRemoved(.scope($0)) || isRemoved(.group($0.group)) }
-      || rules.reversed().prefix(while: { number < $0.number }).contains {
-        $0.removal.concerns(key, scopes: scopes)
-      }
+      || rules.reversed().prefix(while: { number < $0.number }).contains { $0.covers(StoreKey(key), []) }
   }
 }
 
@@ -86,31 +85,5 @@ extension [UInt8] {
       return self
     }
     return Array(self[(end + 2)...])
-  }
-}
-
-extension Removal {
-  /// Whether both are removals by the same patterns, softly or not.
-  fileprivate func removesSame(as other: Removal) -> Bool {
-    guard case .patterns(let patterns, let partition, _) = self,
-      case .patterns(let others, let otherPartition, _) = other
-    else { return false }
-    return patterns == others && partition == otherPartition
-  }
-
-  /// Whether it removes an entry that was there before; in doubt `true`.
-  func concerns(_ key: [UInt8], scopes entryScopes: [[UInt8]]) -> Bool {
-    switch self {
-    case .everything, .since: return true
-    case .patterns(let patterns, let partition, _):
-      let key = StoredKey(StoreKey(key))
-      return key.isIn(partition: partition) && patterns.contains { key.isMeant(by: $0) }
-    case .groupOfAnyOrigin(let group, _):
-      // As `CacheKey.scope(group:)` makes the scope of a group.
-      let end = [0, 0] + Array(group.utf8)
-      return entryScopes.contains { $0.suffix(end.count).elementsEqual(end) }
-    case .target, .group, .scopes, .partition:
-      return keys.contains(key) || scopes.contains { entryScopes.contains($0) }
-    }
   }
 }

@@ -35,7 +35,7 @@ final class SharedRemovalsFile: Sendable {
     while !reader.isAtEnd {
       guard let payload = reader.text(), let checksum = reader.number(),
         SharedEntryForm.checksum(Array(payload)) == checksum
-      else { return [.everything(softly: false)] }
+      else { return [.everything] }
       removals.append(Removal.read(Array(payload)).removal)
     }
     return removals

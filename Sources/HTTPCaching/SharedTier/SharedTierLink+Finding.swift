@@ -53,7 +53,9 @@ extension SharedTierLink {
   /// told yet.
   func isCovered(_ key: [UInt8], _ scopes: [[UInt8]], since number: UInt64, _ state: State) -> Bool {
     state.index.covers(key, scopes: scopes, since: number)
-      || state.queue.contains { $0.concerns(key, scopes: scopes) }
+      || state.queue.contains {
+        $0.selection.coverage(StoreKey(key), scopes.map { StoreScope($0) })
+      }
   }
 
   /// Where the log is now, for a response that is about to be requested; `nil` if it will not be shared.

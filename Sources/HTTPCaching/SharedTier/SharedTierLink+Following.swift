@@ -96,13 +96,13 @@ extension SharedTierLink {
       let isNew = state.withLock { state in
         // A heartbeat may have begun with another log meanwhile.
         guard state.step.applied == previous else { return nil as Bool? }
-        state.index.add(removal, record.number)
+        state.index.add(removal.selection, record.number)
         return record.number > state.appliesAfter && sender != node
       }
       guard let isNew else { return true }
       if isNew, let cache = cache.withLock({ $0 })() {
         if store.hasDisk {
-          await BlockingExecutor.run { cache.apply(removal) }
+          await BlockingExecutor.run { _ = cache.apply(removal) }
         } else {
           cache.apply(removal)
         }

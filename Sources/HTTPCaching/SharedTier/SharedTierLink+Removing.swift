@@ -18,7 +18,7 @@ extension SharedTierLink {
   func add(_ removal: Removal) {
     let isReachable = state.withLock { state in
       if state.queue.count >= Self.queueLimit {
-        state.queue = [.everything(softly: false)]
+        state.queue = [.everything]
         state.unkept = 1
       } else {
         state.queue.append(removal)
@@ -52,8 +52,8 @@ extension SharedTierLink {
   func deliverRemovals() async -> Bool {
     while let removal = state.withLock({ $0.queue.first }), !isStopped {
       let record = SharedRemoval(
-        payload: removal.payload(node: node), keys: removal.keys, scopes: removal.scopes,
-        isBroad: removal.isBroad)
+        payload: removal.payload(node: node), keys: removal.selection.keys, scopes: removal.selection.scopes,
+        isBroad: removal.selection.isBroad)
       do {
         let position = try await tier.append(record, within: .seconds(1))
         let until = clock.now.milliseconds + Self.recentMilliseconds
@@ -61,7 +61,9 @@ extension SharedTierLink {
           // The queue may have become one removal of everything meanwhile.
           if state.queue.first == removal { state.queue.removeFirst() }
           state.unkept = min(state.unkept, state.queue.count)
-          if state.step.applied?.epoch == position.epoch { state.index.add(removal, position.number) }
+          if state.step.applied?.epoch == position.epoch {
+            state.index.add(removal.selection, position.number)
+          }
           state.lastRemoval = position
           if state.recent.count == Self.recentLimit { state.recent.removeFirst(Self.recentLimit / 2) }
           state.recent.append((removal, until))

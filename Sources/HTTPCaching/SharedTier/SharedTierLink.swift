@@ -163,7 +163,7 @@ final class SharedTierLink: Sendable {
   /// Makes everything that is stored, or in flight, need validation before its next use.
   func suspectEverything() {
     // Responses in flight are not stored: a fence for everything, and no entry to visit.
-    store.sweep(.keys { _ in true }, in: []) { _ in .keep }
+    store.sweep({ key, _ in key != nil }, in: []) { _ in .keep }
     suspectTime.store(clock.now.milliseconds, ordering: .sequentiallyConsistent)
     suspects.store(store.upcomingNumber, ordering: .sequentiallyConsistent)
   }

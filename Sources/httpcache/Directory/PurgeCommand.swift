@@ -98,19 +98,8 @@ struct PurgeCommand: AsyncParsableCommand {
     var configuration = HTTPCache.Configuration(kind: .shared, memoryCapacity: 0)
     configuration.sharedTier = HTTPCache.SharedTierOptions(tier)
     let cache = try HTTPCache(configuration)
-    if let group {
-      _ = cache.purgeGroupOfAnyOrigin(group, softly: soft)
-    } else if all {
-      _ = soft ? cache.expireAllResponses() : cache.removeAllResponses()
-    } else {
-      for target in self.url.compactMap({ StoredRow.target($0) }) {
-        let request = HTTPRequest(
-          method: .get, scheme: target.scheme, authority: target.authority, path: target.path)
-        _ = soft ? cache.expireResponses(for: request) : cache.removeResponses(for: request)
-      }
-      let patterns = patterns
-      _ = soft ? cache.expireResponses(matching: patterns) : cache.removeResponses(matching: patterns)
-    }
+    let isWide = group != nil || all
+    _ = purge(cache, isWide ? selections : targets.map { .target($0) } + [.patterns(patterns)])
     let reach = await cache.confirmRemovals(within: .seconds(wait))
     await cache.closeSharedTier()
     switch reach {
@@ -128,6 +117,7 @@ struct PurgeCommand: AsyncParsableCommand {
     }
   }
 
+  private var targets: [TargetURI] { url.compactMap { StoredRow.target($0) } }
   private var patterns: [TargetPattern] { glob.map { TargetPattern.glob($0) } + prefix.map { .prefix($0) } }
 
   func output(clock: any CacheClock = SystemCacheClock.shared) throws -> String {
@@ -137,18 +127,24 @@ struct PurgeCommand: AsyncParsableCommand {
       store.close()
     }
     let cache = HTTPCache(store: store, configuration: .init(kind: .shared), clock: clock)
-    return text(purge(cache))
+    if group != nil || all { return text(purge(cache, selections)) }
+    // In all partitions, with one pass.
+    let (targets, patterns) = (targets, patterns)
+    return text(
+      cache.sweep(
+        { key, _ in
+          guard let key = key.map({ StoredKey($0) }) else { return false }
+          return targets.contains { key.isOf($0) } || patterns.contains { key.isMeant(by: $0) }
+        }, softly: soft))
   }
 
-  private func purge(_ cache: HTTPCache) -> Int {
-    if let group { return cache.purgeGroupOfAnyOrigin(group, softly: soft) }
-    if all { return soft ? cache.expireAllResponses() : cache.removeAllResponses() }
-    let targets = url.compactMap { StoredRow.target($0) }
-    let patterns = patterns
-    return cache.purge(
-      .keys { key in
-        targets.contains { key.isOf($0) } || patterns.contains { key.isMeant(by: $0) }
-      }, softly: soft)
+  /// What --group or --all selects. A group may be named as in fields.
+  private var selections: [HTTPCache.Selection] {
+    group.map { GroupName.possible($0).map { .group(inField: $0, of: nil) } } ?? [.all]
+  }
+
+  private func purge(_ cache: HTTPCache, _ selections: [HTTPCache.Selection]) -> Int {
+    selections.reduce(0) { $0 + ((soft ? cache.expire($1) : cache.remove($1)).count ?? 0) }
   }
 
   private func text(_ count: Int) -> String {

@@ -167,7 +167,9 @@ struct ModelTests {
           (0..<30).contains { $0 % 7 == rest && key($0) == found }
         }
         let removes = Bool.random(using: &random)
-        let count = store.sweep(.keys(isMeant)) { removes ? .remove : .update(metadata: $0.metadata) }
+        let count = store.sweep({ key, _ in key.map(isMeant) ?? false }) {
+          removes ? .remove : .update(metadata: $0.metadata)
+        }
         let meant = model.items.count { $0.key % 7 == rest }
         if hasRoom { #expect(count == meant, "step \(step)") } else { #expect(count <= meant) }
         if removes { model.items.removeAll { $0.key % 7 == rest } }

@@ -293,7 +293,7 @@ struct PinTests {
     #expect(store.lookup(key(0)).isEmpty && store.isPinned(key(0)))
     store.remove(key(1), keepingPin: true)
     #expect(store.lookup(key(1)).isEmpty && store.isPinned(key(1)))
-    store.sweep(.keys { $0 == key(2) }) { _ in .remove }
+    store.sweep({ each, _ in each == key(2) }) { _ in .remove }
     #expect(store.lookup(key(2)).isEmpty && store.isPinned(key(2)))
     store.removeAll(since: 40_000)
     #expect(store.lookup(key(4)).isEmpty && store.isPinned(key(4)))
@@ -464,7 +464,7 @@ struct PinTests {
         stored[number] = nil
         pinned.removeAll { $0 == number }
       case 83:
-        store.sweep(.keys { $0 == key(number) }) { _ in .remove }
+        store.sweep({ each, _ in each == key(number) }) { _ in .remove }
         stored[number] = nil
       case 84..<87:
         store.close()
@@ -561,7 +561,7 @@ struct PinTests {
     for number in 0..<600 { store.insert(entry(key(number), number: number)) }
     await inParallel(2) { index in
       if index == 0 {
-        store.sweep(.keys { _ in true }) { _ in .update(metadata: [7]) }
+        store.sweep({ _, _ in true }) { _ in .update(metadata: [7]) }
       } else {
         for number in 0..<200 { try? store.pin(key(number * 3)) }
       }

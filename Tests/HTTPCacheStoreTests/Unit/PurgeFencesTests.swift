@@ -14,7 +14,7 @@ struct PurgeFencesTests {
   func visibleBeforehand() {
     let fences = PurgeFences()
     var isVisible = false
-    let number = fences.add(.keys { _ in true }) {
+    let number = fences.add({ _, _ in true }) {
       isVisible = fences.isAny(since: 5)
       return 5
     }
@@ -29,26 +29,28 @@ struct PurgeFencesTests {
     let store = try CacheStore(.init(memoryCapacity: 1 << 20))
     do {
       let token = store.removalToken(for: key(1))
-      for number in 2..<1002 { store.sweep(.keys { $0 == key(number) }) { _ in .remove } }
+      for number in 2..<1002 { store.sweep({ each, _ in each == key(number) }) { _ in .remove } }
       #expect(store.fences.count == 1000)
       #expect(store.insert(entry(key(1)), unlessRemovedSince: token).id != nil)
       #expect(store.insert(entry(key(2)), unlessRemovedSince: token).refusal?.reason == .removedSince)
       #expect(store.insert(entry(key(1001)), unlessRemovedSince: token).refusal?.reason == .removedSince)
     }
     // A fence stays as long as it may be needed.
-    store.sweep(.keys { $0 == key(5) }) { _ in .remove }
+    store.sweep({ each, _ in each == key(5) }) { _ in .remove }
     #expect(store.fences.count <= 1)
   }
 
   @Test("Beyond a limit of sweeps during one fetch, only that fetch is kept out")
   func tooMany() {
     let fences = PurgeFences()
-    for number in 1...UInt64(PurgeFences.limit + 1) { _ = fences.add(.scope(number)) { number } }
+    for number in 1...UInt64(PurgeFences.limit + 1) {
+      _ = fences.add({ $1 == [StoreScope("\(number)")] }) { number }
+    }
     #expect(fences.count <= PurgeFences.limit)
     #expect(fences.keepsOut(StoreKey("a"), scopes: [], since: 1))
     let late = UInt64(PurgeFences.limit)
     #expect(!fences.keepsOut(StoreKey("a"), scopes: [], since: late))
-    #expect(fences.keepsOut(StoreKey("a"), scopes: [late + 1], since: late))
+    #expect(fences.keepsOut(StoreKey("a"), scopes: [StoreScope("\(late + 1)")], since: late))
   }
 
   @Test("The oldest token in use is known through random operations")

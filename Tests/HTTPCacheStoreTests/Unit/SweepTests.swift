@@ -30,7 +30,9 @@ struct SweepTests {
     key.description.last?.wholeNumberValue?.isMultiple(of: 2) ?? false
   }
 
-  private static let evenKeys = CacheStore.SweepExtent.keys { isEven($0) }
+  private static let evenKeys = { @Sendable (key: StoreKey?, _: [StoreScope]?) in
+    key.map { isEven($0) } ?? false
+  }
 
   /// Twenty entries, two variants of key 4, and a large body under key 6.
   private func fill(_ store: CacheStore) {
@@ -99,7 +101,7 @@ struct SweepTests {
     let store = try open(place)
     fill(store)
     #expect(store.sweep(Self.evenKeys) { _ in .keep } == 0)
-    #expect(store.sweep(.keys { _ in false }) { _ in .remove } == 0)
+    #expect(store.sweep({ _, _ in false }) { _ in .remove } == 0)
     #expect(store.sweep(Self.evenKeys, in: [key(100)]) { _ in .remove } == 0)
     guard place != .memory else { return }
     store.flush()
@@ -129,7 +131,7 @@ struct SweepTests {
     #expect(store.insert(entry(key(2)), unlessRemovedSince: after).id != nil)
 
     #expect(!store.mayBeMarked([scope], since: after))
-    store.sweep(.scope(scope)) { $0.id == id ? .update(metadata: [7]) : .keep }
+    store.sweep({ $1?.contains(scope) ?? true }) { $0.id == id ? .update(metadata: [7]) : .keep }
     #expect(
       store.mayBeMarked([scope], since: after) && !store.mayBeMarked([StoreScope("other")], since: after))
     var inScope = entry(key(8))
@@ -153,11 +155,11 @@ struct SweepTests {
     let store = try open(.memory)
     let old = store.removalToken(for: key(1))
     for number in 0..<PurgeFences.limit {
-      store.sweep(.keys { $0 == key(100 + number) }, in: []) { _ in .remove }
+      store.sweep({ each, _ in each == key(100 + number) }, in: []) { _ in .remove }
     }
     #expect(!store.mayBeRemoved(key(1), since: old))
     let later = store.removalToken(for: key(1))
-    store.sweep(.keys { $0 == key(99) }, in: []) { _ in .remove }
+    store.sweep({ each, _ in each == key(99) }, in: []) { _ in .remove }
     #expect(store.mayBeRemoved(key(1), since: old) && !store.mayBeRemoved(key(1), since: later))
   }
 

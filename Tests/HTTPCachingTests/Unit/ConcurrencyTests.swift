@@ -80,7 +80,7 @@ struct ConcurrencyTests {
         _ = try await response.body.collect(upTo: .max)
       } else {
         resources[number].current.add(1, ordering: .sequentiallyConsistent)
-        cache.removeResponses(for: request(number))
+        cache.remove(.target(of: request(number)))
       }
       let version = resources[number].current.load(ordering: .sequentiallyConsistent)
       resources[number].least.store(version, ordering: .sequentiallyConsistent)
@@ -116,7 +116,7 @@ struct ConcurrencyTests {
               case (0, 0): clock.advance(seconds: Int64.random(in: 0...15, using: &random))
               // Each version is one writer's: who changes it knows which one is due.
               case (1, 0): try await step.change(number, isPost: round % 16 == 0)
-              case (2, 0) where round % 64 == 0: cache.removeAllResponses()
+              case (2, 0) where round % 64 == 0: cache.remove(.all)
               default: mistakes.note(try await step.get(number))
               }
               let usage = store.usage

@@ -51,7 +51,7 @@ struct GroupTests {
     let others = (0..<200).map { "/other/\($0)?other\($0)" } + ["/none/1", "/none/2"]
     for path in named + others { #expect(try await send(setting, path, origin) == .network) }
     let target = try #require(TargetURI(.get()))
-    for number in 0..<100_000 { setting.cache.invalidateGroup("\(number)", of: target) }
+    for number in 0..<100_000 { setting.cache.remove(.group("\(number)", of: target)) }
     // They are settled in proportion to what is stored.
     #expect(setting.cache.store.markPressure < .tooHigh)
     setting.cache.responses.settleMarks()
@@ -74,8 +74,8 @@ struct GroupTests {
         to: .get("/1?a"), partition: partition, transport: origin.transport)
       _ = try await response.body.collect(upTo: 10)
     }
-    setting.cache.invalidateGroup("a", of: try #require(TargetURI(.get())))
-    setting.cache.removePartition("p")
+    setting.cache.remove(.group("a", of: try #require(TargetURI(.get()))))
+    setting.cache.remove(.partition("p"))
     setting.cache.responses.settleMarks()
     let count = setting.cache.store.usage.memoryEntries
     #expect(count == 3)
@@ -122,13 +122,10 @@ struct GroupTests {
     )
     let target = TargetURI(scheme: "https", authority: "example.test", path: "/")
     for (index, purge) in [
-      { $0.removeGroup(name, of: target) }, { $0.expireGroup(name, of: target) },
-      { $0.purgeGroupOfAnyOrigin(name, softly: true) },
-      { cache in
-        cache.invalidateGroup(name, of: target)
-        return 1
-      },
-    ].enumerated() as EnumeratedSequence<[(HTTPCache) -> Int]> {
+      { $0.remove(.group(name, of: target), counting: true).count },
+      { $0.expire(.group(name, of: target)).count }, { $0.expire(.group(name)).count },
+      { $0.remove(.group(name, of: target)).count ?? 1 },
+    ].enumerated() as EnumeratedSequence<[(HTTPCache) -> Int?]> {
       _ = try await send(setting, "/", origin)
       #expect(setting.cache.storedResponse(for: .get()) != nil)
       #expect(purge(setting.cache) == 1, "\(index)")

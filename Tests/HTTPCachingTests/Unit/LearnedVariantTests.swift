@@ -94,7 +94,7 @@ struct LearnedVariantTests {
     }
     #expect(origin.requests.count == 101)
     var contents = 0
-    _ = setting.cache.store.sweep(.keys { _ in true }, in: nil) { entry in
+    _ = setting.cache.store.sweep({ _, _ in true }, in: nil) { entry in
       contents += StoredResponse(decoding: entry.metadata[...]) == nil ? 0 : 1
       return .keep
     }

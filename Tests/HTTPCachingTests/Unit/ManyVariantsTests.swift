@@ -230,22 +230,22 @@ struct ManyVariantsTests {
       let pattern = TargetPattern.prefix("https://example.test/")
       switch removal {
       case .target:
-        let count = cache.removeResponses(for: .get())
+        let count = cache.remove(.target(of: .get())).count
         #expect(count == 30 || place.isReopened)
         // Their room is free.
         if !place.isReopened { #expect(cache.store.usage.memoryEntries == 0) }
-      case .expired: #expect(cache.expireResponses(for: .get()) == 30)
+      case .expired: #expect(cache.expire(.target(of: .get())).count == 30)
       case .unsafeMethod:
         var request = HTTPRequest.get()
         request.method = .post
         _ = try await cache.respond(to: request) { _, _ in .ok("", [:]) }
       case .pattern:
-        #expect(cache.removeResponses(matching: pattern) == 30)
+        #expect(cache.remove(.patterns([pattern])).count == 30)
       case .expiredPattern:
-        #expect(cache.expireResponses(matching: pattern) == 30)
-      case .partition: cache.removePartition("p")
-      case .everything: cache.removeAllResponses()
-      case .group: cache.invalidateGroup("g", of: target)
+        #expect(cache.expire(.patterns([pattern])).count == 30)
+      case .partition: cache.remove(.partition("p"))
+      case .everything: cache.remove(.all)
+      case .group: cache.remove(.group("g", of: target))
       }
       let before = origin.requests.count
       for number in 0..<30 {
@@ -269,7 +269,7 @@ struct ManyVariantsTests {
     }
     async let answer = setting.get(from: slow, fields: [.acceptLanguage: "slow"])
     await gate.arrived(1)
-    setting.cache.removeResponses(for: .get())
+    setting.cache.remove(.target(of: .get()))
     gate.open()
     #expect(try await answer.text == "old")
     for number in 0..<stored { _ = try await get("l\(number)", setting, origin) }
@@ -376,7 +376,7 @@ struct ManyVariantsTests {
     let setting = try Setting()
     let response = HTTPResponse(
       status: .ok, headerFields: [.cacheControl: "max-age=60", .vary: "Accept-Language"])
-    for path in 0..<4000 { setting.cache.removeResponses(for: .get("/other/\(path)")) }
+    for path in 0..<4000 { setting.cache.remove(.target(of: .get("/other/\(path)"))) }
     func request(_ number: Int) -> HTTPRequest { .get(fields: [.acceptLanguage: "l\(number)"]) }
     for number in 0..<30 {
       setting.cache.store(response, content: [1], for: request(number), annotation: [UInt8(number)])

@@ -59,7 +59,7 @@ struct NoVarySearchCacheTests {
     post.method = .post
     _ = try await setting.cache.respond(to: post, transport: origin.transport)
     #expect(try await setting.get("/?id=1&utm=a", from: origin).source == .network)
-    setting.cache.removeResponses(for: .get("/?utm=q&id=1"))
+    setting.cache.remove(.target(of: .get("/?utm=q&id=1")))
     #expect(try await setting.get("/?id=1&utm=a", from: origin).source == .network)
   }
 
@@ -75,7 +75,7 @@ struct NoVarySearchCacheTests {
     if isRuleKnown { _ = try await setting.get("/?id=9", from: origin) }
     async let slow = setting.get("/?id=1&utm=slow", from: origin)
     try await origin.reach(isRuleKnown ? 2 : 1)
-    setting.cache.removeResponses(for: .get("/?id=1&utm=slow"))
+    setting.cache.remove(.target(of: .get("/?id=1&utm=slow")))
     gate.open()
     _ = try await slow
     #expect(try await setting.get("/?id=1", from: origin).source == .network)

@@ -282,7 +282,7 @@ struct PartialContentTests {
     }
     feed.yield(Array("012".utf8)[...])
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
-    setting.cache.removeAllResponses()
+    setting.cache.remove(.all)
     feed.finish(throwing: Unreachable())
     await #expect(throws: Unreachable.self) { try await response.body.collect(upTo: .max) }
     #expect(setting.log.reasons(.notStored) == [.removedMeanwhile])

@@ -67,10 +67,10 @@ struct PartitionTests {
     #expect(try await send(setting, "a", method: .post) == .network)
     #expect(try await send(setting, "b") == .hit)
     #expect(try await send(setting, "a") == .network)
-    setting.cache.removeResponses(for: .get(), partition: "a")
+    setting.cache.remove(.target(of: .get(), partition: "a"))
     #expect(try await send(setting, "b") == .hit)
     #expect(try await send(setting, "a") == .network)
-    setting.cache.invalidateOrigin(of: try #require(TargetURI(.get())), partition: "b")
+    setting.cache.remove(.origin(of: try #require(TargetURI(.get())), partition: "b"))
     #expect(try await send(setting, "a") == .hit)
     #expect(try await send(setting, "b") == .network)
   }
@@ -86,7 +86,7 @@ struct PartitionTests {
         if let query { #expect(try await send(setting, partition, method: query, content: "q") == expected) }
       }
     }
-    setting.cache.removePartition("a")
+    setting.cache.remove(.partition("a"))
     for (partition, expected) in [("a", CachedResponse.Source.network), ("ab", .hit), ("", .hit)] {
       #expect(try await send(setting, partition) == expected)
       #expect(try await send(setting, partition, "/nvs?x=2") == expected)
@@ -104,7 +104,7 @@ struct PartitionTests {
     }
     async let response = setting.cache.respond(to: .get(), partition: "a", transport: slow.transport)
     await gate.arrived(1)
-    setting.cache.removePartition("a")
+    setting.cache.remove(.partition("a"))
     gate.open()
     _ = try await response
     #expect(setting.cache.storedResponse(for: .get(), partition: "a") == nil)
@@ -116,7 +116,7 @@ struct PartitionTests {
     try await withTemporaryDirectory { directory async throws in
       var setting = try Setting(directory: directory)
       for partition in ["a", "b"] { #expect(try await send(setting, partition) == .network) }
-      setting.cache.removePartition("a")
+      setting.cache.remove(.partition("a"))
       setting.cache.close()
       setting = try Setting(directory: directory)
       #expect(try await send(setting, "b") == .hit)

@@ -61,13 +61,13 @@ struct PinnedTargetTests {
       var post = HTTPRequest.get("/a")
       post.method = .post
       _ = try await setting.cache.respond(to: post, transport: origin.transport)
-      #expect(setting.cache.removeResponses(matching: .prefix("https://example.test/b")) == 1)
+      #expect(setting.cache.remove(.patterns([.prefix("https://example.test/b")])).count == 1)
       #expect(setting.cache.pinned.map(\.responseCount) == [0, 0, 1])
       for path in ["/a", "/b"] { #expect(try await setting.get(path, from: origin).source == .network) }
       #expect(setting.cache.pinned.allSatisfy { $0.responseCount == 1 && $0.isProtected })
-      #expect(setting.cache.removeResponses(for: .get("/c")) == 1)
+      #expect(setting.cache.remove(.target(of: .get("/c"))).count == 1)
       #expect(setting.cache.pinned.map(\.url) == ["https://example.test/a", "https://example.test/b"])
-      setting.cache.removeAllResponses()
+      setting.cache.remove(.all)
       #expect(setting.cache.pinned.isEmpty)
       setting.cache.close()
     }
@@ -79,7 +79,7 @@ struct PinnedTargetTests {
       let setting = try Setting(directory: directory)
       for partition in ["ann", "bob"] { try setting.cache.pin(.get("/a"), partition: partition) }
       #expect(!setting.cache.isPinned(.get("/a")) && setting.cache.isPinned(.get("/a"), partition: "ann"))
-      setting.cache.removePartition("ann")
+      setting.cache.remove(.partition("ann"))
       #expect(setting.cache.pinned.map(\.partition) == ["bob"])
       setting.cache.close()
     }

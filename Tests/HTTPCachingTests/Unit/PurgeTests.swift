@@ -20,30 +20,40 @@ struct PurgeTests {
 
   /// What a purge is of, in one of the ways to say it.
   private enum Purge: CaseIterable {
-    case request, glob, prefix, group, everything
+    case request, target, glob, prefix, group, groupOfAny, origin, partition, since, before, everything
 
-    /// Of `/a/1` and its like.
-    func run(_ cache: HTTPCache, softly: Bool) -> Int {
+    /// `/a/1` and its like.
+    var selection: HTTPCache.Selection {
       let target = TargetURI(scheme: "https", authority: "example.test", path: "/a/1")
-      let glob = TargetPattern.glob("https://example.test/a/*")
-      let prefix = TargetPattern.prefix("HTTPS://Example.Test:443/a/")
       return switch self {
-      case .request:
-        softly ? cache.expireResponses(for: .get("/a/1")) : cache.removeResponses(for: .get("/a/1"))
-      case .glob: softly ? cache.expireResponses(matching: glob) : cache.removeResponses(matching: glob)
-      case .prefix: softly ? cache.expireResponses(matching: prefix) : cache.removeResponses(matching: prefix)
-      case .group: softly ? cache.expireGroup("a", of: target) : cache.removeGroup("a", of: target)
-      case .everything: softly ? cache.expireAllResponses() : cache.removeAllResponses()
+      case .request: .target(of: .get("/a/1"))
+      case .target: .target(target)
+      case .glob: .patterns([.glob("https://example.test/a/*")])
+      case .prefix: .patterns([.prefix("HTTPS://Example.Test:443/a/"), .prefix("https://none.test/")])
+      case .group: .group("a", of: target)
+      case .groupOfAny: .group("a")
+      case .origin: .origin(of: target)
+      case .partition: .partition("p")
+      case .since: .since(Timestamp(seconds: 0))
+      case .before: .before(Timestamp(seconds: 1 << 40))
+      case .everything: .all
       }
     }
+
+    func run(_ cache: HTTPCache, softly: Bool) -> Int? {
+      (softly ? cache.expire(selection) : cache.remove(selection, counting: true)).count
+    }
+
+    /// Whether it does not know before the response of what group that is.
+    var isOfGroup: Bool { self == .group || self == .groupOfAny }
 
     /// Which of ``PurgeTests/paths`` it is of.
     var paths: [String] {
       switch self {
-      case .request: ["/a/1"]
+      case .request, .target: ["/a/1"]
       case .glob, .prefix: ["/a/1", "/a/2?x=y"]
-      case .group: ["/a/1", "/a/2?x=y", "/c"]
-      case .everything: PurgeTests.paths
+      case .group, .groupOfAny: ["/a/1", "/a/2?x=y", "/c"]
+      case .origin, .partition, .since, .before, .everything: PurgeTests.paths
       }
     }
   }
@@ -84,11 +94,11 @@ struct PurgeTests {
     let origin = MemoryOrigin { [cache = setting.cache, groups] _, _ in
       let target = TargetURI(scheme: "https", authority: "example.test", path: "/")
       for number in 0..<300 {
-        cache.removeResponses(matching: .prefix("https://example.test/b/\(number)"))
-        cache.expireGroup("\(number)", of: target)
-        cache.invalidateGroup("other\(number)", of: target)
+        cache.remove(.patterns([.prefix("https://example.test/b/\(number)")]))
+        cache.expire(.group("\(number)", of: target))
+        cache.remove(.group("other\(number)", of: target))
       }
-      if isNamed { cache.removeResponses(matching: .glob("https://example.test/*/1")) }
+      if isNamed { cache.remove(.patterns([.glob("https://example.test/*/1")])) }
       return .ok("content", [.cacheControl: "max-age=60", groups: "\"a\""])
     }
     _ = try await setting.get("/a/1", from: origin)
@@ -101,14 +111,14 @@ struct PurgeTests {
     Tier.allCases)
   private func removes(purge: Purge, tier: Tier) async throws {
     try await tier.run { directory in
-      var setting = try Setting(directory: directory)
+      var setting = try Setting(directory: directory) { $0.partition = "p" }
       let origin = origin()
       for path in Self.paths { #expect(try await setting.get(path, from: origin).source == .network) }
       #expect(purge.run(setting.cache, softly: false) == purge.paths.count)
       #expect(purge.run(setting.cache, softly: false) == 0)
       if directory != nil {
         setting.cache.close()
-        setting = try Setting(directory: directory)
+        setting = try Setting(directory: directory) { $0.partition = "p" }
       }
       for path in Self.paths {
         let source = try await setting.get(path, from: origin).source
@@ -123,7 +133,7 @@ struct PurgeTests {
     Tier.allCases)
   private func expires(purge: Purge, tier: Tier) async throws {
     try await tier.run { directory in
-      var setting = try Setting(directory: directory)
+      var setting = try Setting(directory: directory) { $0.partition = "p" }
       let origin = origin()
       for path in Self.paths { _ = try await setting.get(path, from: origin) }
       setting.clock.advance(seconds: 10)
@@ -131,7 +141,7 @@ struct PurgeTests {
       if directory != nil {
         setting.cache.close()
         let clock = setting.clock
-        setting = try Setting(directory: directory)
+        setting = try Setting(directory: directory) { $0.partition = "p" }
         setting.clock.advance(seconds: clock.now.seconds - setting.clock.now.seconds)
       }
       for source in [CachedResponse.Source.validated, .hit] {
@@ -152,7 +162,10 @@ struct PurgeTests {
       ("max-age=600, stale-while-revalidate=60", true), ("max-age=600, stale-if-error=60", true),
       ("max-age=600, must-revalidate, stale-if-error=60", false), ("max-age=600", false),
     ] {
-      let setting = try Setting(kind: .shared) { $0.rules.whenDisconnected = .nothing }
+      let setting = try Setting(kind: .shared) {
+        $0.rules.whenDisconnected = .nothing
+        $0.partition = "p"
+      }
       let origin = origin([.cacheControl: directives])
       _ = try await setting.get("/a/1", from: origin)
       // Not from when it was stored is it counted how long it is stale, but from the purge.
@@ -166,7 +179,10 @@ struct PurgeTests {
       let late = try? await setting.get("/a/1", from: unreachable)
       #expect(late?.source != .stale, "\(directives)")
     }
-    let setting = try Setting(kind: .shared) { $0.rules.whenDisconnected = .unlessForbidden }
+    let setting = try Setting(kind: .shared) {
+      $0.rules.whenDisconnected = .unlessForbidden
+      $0.partition = "p"
+    }
     _ = try await setting.get("/a/1", from: origin())
     #expect(purge.run(setting.cache, softly: true) == 1)
     #expect(try await setting.get("/a/1", from: unreachable).source == .stale)
@@ -178,7 +194,7 @@ struct PurgeTests {
     "A purge keeps out responses in flight, and later requests do not wait for them",
     arguments: Purge.allCases, [false, true])
   private func underway(purge: Purge, softly: Bool) async throws {
-    let setting = try Setting()
+    let setting = try Setting { $0.partition = "p" }
     let gate = Gate()
     let slow = MemoryOrigin { [groups] request, number in
       if number <= 2 { await gate.wait() }
@@ -189,24 +205,24 @@ struct PurgeTests {
     let other = Task { try await setting.get("/b/1", from: slow).text }
     await gate.arrived(2)
     #expect(purge.run(setting.cache, softly: softly) == 0)
-    if purge != .group {
+    if !purge.isOfGroup {
       // It is not known yet of what group the one is that is on its way.
       #expect(try await setting.get("/a/1", from: slow).text == "3")
     }
     gate.open()
     #expect(try await first.value == "1")
     #expect(try await other.value == "2")
-    let isGroup = purge == .group
+    let isGroup = purge.isOfGroup
     let stored = setting.cache.storedResponse(for: .get("/a/1"))?.body.bytes
     #expect(stored.map(Array.init) == (isGroup ? nil : Array("3".utf8)))
     // The other one is in the group, too.
     #expect(
-      (setting.cache.storedResponse(for: .get("/b/1")) == nil) == (isGroup || purge == .everything))
+      (setting.cache.storedResponse(for: .get("/b/1")) == nil) == (isGroup || purge.paths.contains("/b/1")))
   }
 
   @Test("A soft purge is not undone by a revalidation in flight", arguments: Purge.allCases)
   private func validationUnderway(purge: Purge) async throws {
-    let (setting, origin, gate) = (try Setting(), origin(), Gate())
+    let (setting, origin, gate) = (try Setting { $0.partition = "p" }, origin(), Gate())
     _ = try await setting.get("/a/1", from: origin)
     setting.clock.advance(seconds: 700)
     let slow = MemoryOrigin { request, _ in
@@ -222,6 +238,31 @@ struct PurgeTests {
     #expect(try await setting.get("/a/1", from: origin).source == .hit)
   }
 
+  @Test("A purge by time covers what was stored or validated then", arguments: [false, true], Tier.allCases)
+  private func times(softly: Bool, tier: Tier) async throws {
+    try await tier.run { directory in
+      let (setting, origin) = (try Setting(directory: directory), origin())
+      for path in ["/1", "/2"] { _ = try await setting.get(path, from: origin) }
+      setting.clock.advance(seconds: 700)
+      let time = setting.clock.now
+      for path in ["/2", "/3"] { _ = try await setting.get(path, from: origin) }
+      for (selection, paths) in [
+        (HTTPCache.Selection.since(time.advanced(by: .seconds(1))), []), (.since(time), ["/2", "/3"]),
+        (.before(time), ["/1"]),
+      ] {
+        let cache = setting.cache
+        #expect((softly ? cache.expire(selection) : cache.remove(selection)).count == paths.count)
+        let isRemoved = ["/1", "/2", "/3"].filter { cache.storedCopy(for: .get($0)) == nil }
+        #expect(isRemoved == (softly ? [] : paths))
+        for path in ["/2", "/3"] {
+          let source = try await setting.get(path, from: origin).source
+          #expect(source == (paths.contains(path) ? softly ? .validated : .network : .hit))
+        }
+      }
+      setting.cache.close()
+    }
+  }
+
   @Test("A purge covers the variants of a target in its partition only")
   func variants() async throws {
     let setting = try Setting()
@@ -232,11 +273,11 @@ struct PurgeTests {
     _ = try await setting.cache.respond(
       to: .get("/a/1"), partition: "other", transport: languages.transport)
     let pattern = TargetPattern.prefix("https://example.test/")
-    #expect(setting.cache.expireResponses(for: .get("/a/1")) == 2)
-    #expect(setting.cache.removeResponses(matching: pattern, partition: "none") == 0)
-    #expect(setting.cache.removeResponses(matching: pattern) == 2)
-    #expect(setting.cache.removeResponses(matching: [], partition: "other") == 0)
-    #expect(setting.cache.removeResponses(matching: pattern, partition: "other") == 1)
+    #expect(setting.cache.expire(.target(of: .get("/a/1"))).count == 2)
+    #expect(setting.cache.remove(.patterns([pattern], partition: "none")).count == 0)
+    #expect(setting.cache.remove(.patterns([pattern])).count == 2)
+    #expect(setting.cache.remove(.patterns([], partition: "other")).count == 0)
+    #expect(setting.cache.remove(.patterns([pattern], partition: "other")).count == 1)
   }
 
   @Test("A purge covers the URLs that No-Vary-Search makes equivalent", arguments: [false, true])
@@ -254,16 +295,15 @@ struct PurgeTests {
       _ = try await setting.get("/a?id=1&utm=x", from: origin)
       #expect(try await setting.get("/a?utm=y&id=1", from: origin).source == .hit)
       let none = TargetPattern.glob("https://example.test/b*")
-      #expect(setting.cache.removeResponses(matching: none) == 0)
+      #expect(setting.cache.remove(.patterns([none])).count == 0)
       #expect(
         (softly
-          ? setting.cache.expireResponses(matching: pattern)
-          : setting.cache.removeResponses(matching: pattern))
+          ? setting.cache.expire(.patterns([pattern])) : setting.cache.remove(.patterns([pattern]))).count
           == 1)
       #expect(try await setting.get("/a?utm=z&id=1", from: origin).source == .network)
       #expect(try await setting.get("/a?id=1&utm=w", from: origin).source == .hit)
-      #expect(setting.cache.expireResponses(for: .get("/a?utm=1&id=1")) == 1)
-      #expect(setting.cache.removeResponses(for: .get("/a?id=1&utm=2")) == 1)
+      #expect(setting.cache.expire(.target(of: .get("/a?utm=1&id=1"))).count == 1)
+      #expect(setting.cache.remove(.target(of: .get("/a?id=1&utm=2"))).count == 1)
     }
   }
 
@@ -279,15 +319,15 @@ struct PurgeTests {
       _ = try await response.body.collect(upTo: .max)
       return response.source
     }
-    let purges: [(HTTPCache) -> Int] = [
-      { $0.removeResponses(for: .get("/a/1")) }, { $0.expireResponses(for: .get("/a/1")) },
-      { $0.removeResponses(matching: .glob("*/a/*")) }, { $0.expireResponses(matching: .glob("*/a/*")) },
+    let purges: [(HTTPCache) -> HTTPCache.RemovalResult] = [
+      { $0.remove(.target(of: .get("/a/1"))) }, { $0.expire(.target(of: .get("/a/1"))) },
+      { $0.remove(.patterns([.glob("*/a/*")])) }, { $0.expire(.patterns([.glob("*/a/*")])) },
     ]
     // The third finds those, too, to which nothing leads any more.
     for (purge, count) in zip(purges, [0, 0, 3, 1]) {
       _ = try await source()
       #expect(try await source() == .hit)
-      #expect(purge(setting.cache) == count)
+      #expect(purge(setting.cache).count == count)
       #expect(try await source() == .network)
     }
   }

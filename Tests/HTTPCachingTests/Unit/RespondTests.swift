@@ -198,7 +198,7 @@ struct RespondTests {
     }
     async let first = setting.get(from: origin)
     await gate.arrived(1)
-    setting.cache.removeResponses(for: .get())
+    setting.cache.remove(.target(of: .get()))
     gate.open()
     #expect(try await first.text == "1")
     #expect(setting.log.reasons(.notStored) == [.removedMeanwhile])
@@ -326,7 +326,7 @@ struct RespondTests {
     let post = HTTPRequest(method: .post, scheme: "https", authority: "example.test", path: "/")
     async let answer = setting.cache.respond(to: post, transport: origin.transport)
     await gate.arrived(1)
-    setting.cache.removeResponses(for: .get())
+    setting.cache.remove(.target(of: .get()))
     gate.open()
     _ = try await answer
     #expect(setting.cache.storedResponse(for: .get()) == nil)

@@ -160,7 +160,7 @@ struct StatusTests {
     let target = try #require(TargetURI(.get()))
     let groups = try #require(HTTPField.Name("Cache-Groups"))
     let origin = MemoryOrigin { [cache = setting.cache] request, _ in
-      if byGroup { cache.invalidateGroup("g", of: target) } else { cache.removeResponses(for: request) }
+      if byGroup { cache.remove(.group("g", of: target)) } else { cache.remove(.target(of: request)) }
       let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
       feed.yield([1, 2, 3])
       feed.finish()
@@ -180,7 +180,7 @@ struct StatusTests {
   func updateTooLate() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { [cache = setting.cache] request, number in
-      if number == 2 { cache.removeResponses(for: request) }
+      if number == 2 { cache.remove(.target(of: request)) }
       return .ok(
         "content", [.cacheControl: "max-age=60", .eTag: "\"a\""], status: number == 1 ? .ok : .notModified)
     }

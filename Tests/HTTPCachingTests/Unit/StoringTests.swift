@@ -104,7 +104,7 @@ struct StoringTests {
     setting.cache.store(head(), content: [1], for: .get())
     #expect(setting.cache.storedCopy(for: .get())?.annotation == nil)
     setting.cache.store(head(), content: [1], for: .get(), annotation: [5])
-    setting.cache.removeResponses(for: .get())
+    setting.cache.remove(.target(of: .get()))
     #expect(setting.cache.store.usage.memoryEntries == 0)
   }
 

@@ -195,7 +195,7 @@ struct WaitingTests {
         return .ok("\(number)", [.cacheControl: "public, max-age=60"])
       }
       _ = try await setting.get(from: origin, fields: Self.authorization)
-      if !isStored { setting.cache.removeAllResponses() } else { setting.clock.advance(seconds: 200) }
+      if !isStored { setting.cache.remove(.all) } else { setting.clock.advance(seconds: 200) }
       let requests = get(4, setting, origin, fields: Self.authorization)
       try await setting.cache.fetches.followers(3)
       gate.open()

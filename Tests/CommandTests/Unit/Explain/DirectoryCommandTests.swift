@@ -64,7 +64,7 @@ final class StockedDirectory {
       "https://a.test/old", [.cacheControl: "max-age=60", group: "\"news\", \"%E6%97%A5%E6%9C%AC\""],
       body: [5],
       to: cache)
-    cache.invalidateGroup("news", of: try #require(StoredRow.target("https://a.test/")))
+    cache.remove(.group("news", of: try #require(StoredRow.target("https://a.test/"))))
     try await Self.add(
       "https://a.test/new", [.cacheControl: "max-age=60", group: "\"news\""], body: [6], to: cache)
   }

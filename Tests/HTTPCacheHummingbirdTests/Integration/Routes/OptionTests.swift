@@ -98,7 +98,7 @@ struct OptionTests {
       try await second.cache.fetches.emptied()
       let reply = try await server.send(.get, "/a")
       #expect(reply.text == "2")
-      setting.cache.removeAllResponses()
+      setting.cache.remove(.all)
       let second = try await server.send(.get, "/a")
       #expect(second.text == "2")
       #expect(runs.count == 2)

@@ -106,9 +106,11 @@ struct AdminTests {
         ("?group=100%2525&url=\(url)/", "", paths), ("?group=100%25&url=\(url)/", "", []),
         ("?group=none&url=\(url)/", "", []),
         ("?group=g&url=http://b.example/", "", []), ("?all", "", paths), ("?all=1", "", paths),
+        ("?group=g", "", paths), ("?origin=\(url)/none", "", paths), ("?origin=http://b.example/", "", []),
+        ("?since=0", "", paths), ("?since=99999999999&url=\(url)/1", "", ["/1"]),
       ] {
         for path in paths { _ = try await proxy.get(path) }
-        let isCounted = !query.contains("group") && !content.contains("group")
+        let isCounted = query == "?group=g" || !(query + content).contains(/group|origin/)
         let responses =
           isCounted ? purged.count == 1 ? "1 response" : "\(purged.count) responses" : "the responses"
         #expect(try await purge(proxy, query, content: content) == "Removed \(responses).\n", "\(query)")
@@ -140,7 +142,8 @@ struct AdminTests {
     } _: { proxy in
       for query in [
         "?all&soft", "?soft=1&url=http://a.example/1&url=http://a.example/swr", "?glob=*&soft=true",
-        "?soft&prefix=http://a.example/", "?group=g&url=http://a.example/&soft",
+        "?soft&prefix=http://a.example/", "?group=g&url=http://a.example/&soft", "?group=g&soft",
+        "?origin=http://a.example/&soft", "?since=0&soft",
       ] {
         for path in ["/1", "/swr"] {
           _ = try await proxy.get(path)
@@ -168,7 +171,9 @@ struct AdminTests {
       ("?prefix=http://a:b@a.example/", ""), ("", "http://a:b@a.example/\n"),
       ("?group=g&url=http://a:b@a.example/", ""), ("?url=http://a.example/&url=ftp://a.example/", ""),
       ("?glob=", ""), ("?prefix=", ""),
-      ("?group=g", ""), ("?group=&url=http://a.example/", ""), ("?group=g&url=http://a.example/&glob=*", ""),
+      ("?group=g&all", ""), ("?origin=a.example", ""), ("?origin=", ""), ("?since=", ""), ("?since=-1", ""),
+      ("?since=yesterday", ""), ("?since=0&all", ""), ("?group=&url=http://a.example/", ""),
+      ("?group=g&url=http://a.example/&glob=*", ""),
       ("?group=50%&url=http://a.example/", ""), ("?group=50%2&url=http://a.example/", ""),
       ("?group=%+1&url=http://a.example/", ""), ("?url=http://a.example/%zz", ""), ("?%=", ""),
       ("?url=http://a.example/a%20b", ""), ("", "all=1&\u{301}soft=2"),

@@ -30,7 +30,7 @@ struct RedisFleetTests {
       #expect(found.source == .hit, "\(fleet.statistics(1))")
       #expect(found.text == "1")
       origin.change()
-      fleet.caches[0].removeResponses(for: RedisFleet.request("/"))
+      fleet.caches[0].remove(.target(of: RedisFleet.request("/")))
       #expect(await fleet.caches[0].confirmRemovals(within: .seconds(60)) == .everywhere)
       #expect(try await fleet.get(at: 1, from: origin).text == "2")
       await fleet.close()

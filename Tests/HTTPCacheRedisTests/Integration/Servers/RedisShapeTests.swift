@@ -42,17 +42,17 @@ struct RedisShapeTests {
       try await get(path, at: 0, from: origin, is: .network)
       try await get(path, at: 1, from: origin, is: .hit)
 
-      fleet.caches[0].expireResponses(for: RedisFleet.request(path))
+      fleet.caches[0].expire(.target(of: RedisFleet.request(path)))
       #expect(await fleet.caches[0].confirmRemovals(within: .seconds(60)) == .everywhere)
       try await get(path, at: 1, from: origin, is: shape.isConfirmable ? .validated : .network)
       try await get(path, at: 0, from: origin, is: .hit)
 
       origin.change()
-      fleet.caches[1].removeResponses(for: RedisFleet.request(path))
+      fleet.caches[1].remove(.target(of: RedisFleet.request(path)))
       #expect(await fleet.caches[1].confirmRemovals(within: .seconds(60)) == .everywhere)
       try await get(path, at: 0, from: origin, is: .network, version: 2)
       try await get(path, at: 1, from: origin, is: .hit, version: 2)
-      fleet.caches[0].removeResponses(for: RedisFleet.request(path))
+      fleet.caches[0].remove(.target(of: RedisFleet.request(path)))
       // A response that is requested before its cache's removal is in the log does not go to the tier.
       #expect(await fleet.caches[0].confirmRemovals(within: .seconds(60)) == .everywhere)
     }
@@ -123,7 +123,7 @@ struct RedisShapeTests {
         #expect(try await fleet.get(path, at: 1, from: origin).source == .network)
         try await fleet.stored(stores + 1, by: 1)
         #expect(try await fleet.get(path, at: 0, from: origin).source == .hit)
-        fleet.caches[0].removeResponses(for: RedisFleet.request(path))
+        fleet.caches[0].remove(.target(of: RedisFleet.request(path)))
         #expect(await fleet.caches[0].confirmRemovals(within: .seconds(60)) == .everywhere)
         #expect(try await fleet.get(path, at: 1, from: origin).source == .network)
       }

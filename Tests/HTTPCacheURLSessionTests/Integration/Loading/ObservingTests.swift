@@ -133,7 +133,7 @@ struct SessionPartitionTests {
       #expect(try await load(account) == text)
     }
     #expect(try await load("bob", "/moved") == "answer 2")
-    cache.removePartition("bob")
+    cache.remove(.partition("bob"))
     #expect(try await load("ann") == "answer 1")
     #expect(try await load("bob") == "answer 5")
     session.finishTasksAndInvalidate()

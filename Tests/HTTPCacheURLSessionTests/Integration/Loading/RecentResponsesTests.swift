@@ -92,7 +92,7 @@ struct RecentResponsesTests {
         _ = try await setting.load("/", policy: .reloadIgnoringLocalCacheData)
         for _ in 1...4 { #expect(Self.number(try await setting.load()) == "\(version)") }
       }
-      setting.cache.removeAllResponses()
+      setting.cache.remove(.all)
       #expect(try await setting.load().source == .network)
       #expect(Self.number(try await setting.load()) == "4")
     }

@@ -245,7 +245,7 @@ private struct Exchange: Sendable {
     if ending == .leavesBeforeHead { load.cancel() }
     mayAnswer.open()
     feed.yield(Self.chunk)
-    if ending == .invalidated { cache.removeResponses(for: .get()) }
+    if ending == .invalidated { cache.remove(.target(of: .get())) }
     if ending == .storeCloses { cache.close() }
     try await read(load, feed, followers)
     feed.finish()

@@ -173,12 +173,12 @@ struct RandomFleet {
     let target = TargetURI(scheme: "https", authority: "example.test", path: path)
     let way = below(7)
     switch way {
-    case 0: cache.removeResponses(matching: .prefix("https://example.test" + path))
-    case 1: cache.invalidateOrigin(of: target)
-    case 2: cache.expireResponses(for: .get(path))
-    case 3: cache.removeAllResponses()
-    case 4 where origin.shape(of: path).hasGroup: cache.removeGroup("g", of: target)
-    default: cache.removeResponses(for: .get(path))
+    case 0: cache.remove(.patterns([.prefix("https://example.test" + path)]))
+    case 1: cache.remove(.origin(of: target))
+    case 2: cache.expire(.target(of: .get(path)))
+    case 3: cache.remove(.all)
+    case 4 where origin.shape(of: path).hasGroup: cache.remove(.group("g", of: target), counting: true)
+    default: cache.remove(.target(of: .get(path)))
     }
     story.append("remove \(path) at \(node), way \(way): \(origin.version(of: path))")
     awaited.append(Awaited(node: node, path: path, version: origin.version(of: path)))

@@ -20,12 +20,12 @@ struct RemovalIndexTests {
   enum Kind: CaseIterable {
     case target, group, groupOfAnyOrigin, pattern
 
-    func removal(_ number: Int) -> Removal {
+    func selection(_ number: Int) -> HTTPCache.Selection {
       switch self {
-      case .target: .target(uri(number), partition: "p", softly: false, keepingPins: false)
-      case .group: .group("\(number)", uri(0), partition: "p", softly: false)
-      case .groupOfAnyOrigin: .groupOfAnyOrigin("\(number)", softly: false)
-      case .pattern: .patterns([.prefix("https://a.example/\(number)")], partition: "p", softly: false)
+      case .target: .target(uri(number), partition: "p")
+      case .group: .group("\(number)", of: uri(0), partition: "p")
+      case .groupOfAnyOrigin: .group("\(number)")
+      case .pattern: .patterns([.prefix("https://a.example/\(number)")], partition: "p")
       }
     }
 
@@ -40,13 +40,13 @@ struct RemovalIndexTests {
   @Test("A removal concerns what it names, if that was requested before it", arguments: Kind.allCases)
   func named(kind: Kind) {
     var index = RemovalIndex(first: 1)
-    index.add(kind.removal(7), 10)
+    index.add(kind.selection(7), 10)
     #expect(kind.covers(7, index, since: 9))
     #expect(!kind.covers(7, index, since: 10))
     #expect(!kind.covers(8, index, since: 9))
     // Records of other nodes may be read after this node's own, later ones.
-    index.add(kind.removal(7), 4)
-    index.add(kind.removal(8), 5)
+    index.add(kind.selection(7), 4)
+    index.add(kind.selection(8), 5)
     #expect(kind.covers(7, index, since: 9) && kind.covers(8, index, since: 4))
     #expect(!kind.covers(8, index, since: 5))
   }
@@ -55,12 +55,12 @@ struct RemovalIndexTests {
   func limit(kind: Kind) {
     var index = RemovalIndex(first: 1)
     // Those that are removed again and again count once.
-    for number in 1...kind.limit { index.add(kind.removal(number), UInt64(2 * number)) }
-    for number in 1...10 { index.add(kind.removal(number), UInt64(2 * kind.limit + number)) }
+    for number in 1...kind.limit { index.add(kind.selection(number), UInt64(2 * number)) }
+    for number in 1...10 { index.add(kind.selection(number), UInt64(2 * kind.limit + number)) }
     #expect(index.floor == 0)
     #expect(!kind.covers(0, index, since: 0))
     #expect(kind.covers(5, index, since: UInt64(2 * kind.limit)))
-    index.add(kind.removal(kind.limit + 1), UInt64(3 * kind.limit))
+    index.add(kind.selection(kind.limit + 1), UInt64(3 * kind.limit))
     #expect(index.floor > 0 && kind.covers(0, index, since: 0))
     #expect(!kind.covers(0, index, since: index.floor))
   }

@@ -18,25 +18,29 @@ struct RemovalLogTests {
   enum Way: String, CaseIterable {
     case request, expired, pattern, expiredPattern, group, expiredGroup, groupOfAny, invalidatedGroup, origin,
       partition, since
-    case everything, expiredEverything, unsafeMethod
+    case everything, expiredEverything, expiredOrigin, expiredPartition, expiredSince, before, unsafeMethod
 
     func run(_ fleet: SharedFleet, at node: Int) async throws {
       let cache = fleet.nodes[node].cache
       let target = TargetURI(scheme: "https", authority: "example.test", path: "/a/1")
       switch self {
-      case .request: cache.removeResponses(for: .get("/a/1"))
-      case .expired: cache.expireResponses(for: .get("/a/1"))
-      case .pattern: cache.removeResponses(matching: .glob("https://example.test/a/*"))
-      case .expiredPattern: cache.expireResponses(matching: .prefix("https://example.test/a/"))
-      case .group: cache.removeGroup("g", of: target)
-      case .expiredGroup: cache.expireGroup("g", of: target)
-      case .groupOfAny: _ = cache.purgeGroupOfAnyOrigin("g", softly: false)
-      case .invalidatedGroup: cache.invalidateGroup("g", of: target)
-      case .origin: cache.invalidateOrigin(of: target)
-      case .partition: cache.removePartition("p")
-      case .since: cache.removeResponses(since: Timestamp(seconds: 1))
-      case .everything: cache.removeAllResponses()
-      case .expiredEverything: cache.expireAllResponses()
+      case .request: cache.remove(.target(of: .get("/a/1")))
+      case .expired: cache.expire(.target(of: .get("/a/1")))
+      case .pattern: cache.remove(.patterns([.glob("https://example.test/a/*")]))
+      case .expiredPattern: cache.expire(.patterns([.prefix("https://example.test/a/")]))
+      case .group: cache.remove(.group("g", of: target), counting: true)
+      case .expiredGroup: cache.expire(.group("g", of: target))
+      case .groupOfAny: cache.remove(.group("g"))
+      case .expiredOrigin: cache.expire(.origin(of: target))
+      case .expiredPartition: cache.expire(.partition("p"))
+      case .expiredSince: cache.expire(.since(Timestamp(seconds: 1)))
+      case .before: cache.remove(.before(Timestamp(seconds: 1 << 40)))
+      case .invalidatedGroup: cache.remove(.group("g", of: target))
+      case .origin: cache.remove(.origin(of: target))
+      case .partition: cache.remove(.partition("p"))
+      case .since: cache.remove(.since(Timestamp(seconds: 1)))
+      case .everything: cache.remove(.all)
+      case .expiredEverything: cache.expire(.all)
       case .unsafeMethod:
         var request = HTTPRequest.get("/a/1")
         request.method = .post
@@ -127,24 +131,60 @@ struct RemovalLogTests {
   @Test("A payload of a later version, or a damaged one, removes everything")
   func unreadable() {
     let target = TargetURI(scheme: "https", authority: "a.example", path: "/x?y")
-    for removal: Removal in [
-      .target(target, partition: "p", softly: true, keepingPins: false),
-      .patterns(
-        [.glob("https://*.a.example/*"), .prefix("https://b.example/")], partition: "", softly: false),
-      .group("g", target, partition: "p", softly: false), .groupOfAnyOrigin("g", softly: true),
-      .scopes([[1, 2], []]), .partition("p"),
-      .since(Timestamp(seconds: 5)), .everything(softly: true),
-    ] {
+    let selections: [HTTPCache.Selection] = [
+      .target(target, partition: "p"), .init(.target(target, keepingPins: true), partition: ""),
+      .patterns([.glob("https://*.a.example/*"), .prefix("https://b.example/")], partition: ""), .group("g"),
+      .init(.scopes([[1, 2], []])), .partition("p"), .since(Timestamp(seconds: 5)),
+      .before(Timestamp(seconds: 5)), .all,
+    ]
+    for removal in selections.flatMap({ [Removal($0), Removal($0, isSoft: true)] }) {
       let payload = removal.payload(node: 7)
       #expect(Removal.read(payload).removal == removal)
       #expect(Removal.read(payload).node == 7)
       for count in 0..<payload.count {
         // A shorter list is a list, too; then the checksum of the transport must notice.
         let read = Removal.read(Array(payload[..<count])).removal
-        if case .patterns = removal, case .patterns = read { continue }
-        if case .scopes = removal, case .scopes = read { continue }
-        #expect(read == .everything(softly: false), "\(removal) \(count)")
+        if case .patterns = removal.selection.extent, case .patterns = read.selection.extent { continue }
+        if case .scopes = removal.selection.extent, case .scopes = read.selection.extent { continue }
+        #expect(read == .everything, "\(removal) \(count)")
       }
+    }
+  }
+
+  @Test("Payloads of earlier versions are read, and those of the same kinds are written as before")
+  func versions() {
+    func text(_ text: String) -> [UInt8] { [UInt8(text.utf8.count), 0, 0, 0] + text.utf8 }
+    let target = TargetURI(scheme: "https", authority: "a.example", path: "/x")
+    let time: [UInt8] = [0x88, 0x13, 0, 0, 0, 0, 0, 0]
+    let group = HTTPCache.Selection(.scopes([CacheKey(target, partition: "p").scope(group: "g")]))
+    let origin = text("https://a.example")
+    for (bytes, removal, isWritten) in [
+      ([1, 1] + text("p") + text(target.text), Removal(.target(target, partition: "p"), isSoft: true), true),
+      (
+        [1, 2] + text("") + text(target.text),
+        Removal(.init(.target(target, keepingPins: true), partition: "")), true
+      ),
+      (
+        [2, 0] + text("") + text("glob *.css") + text("prefix https://a.example/"),
+        Removal(.patterns([.glob("*.css"), .prefix("https://a.example/")], partition: "")), true
+      ),
+      ([3, 1] + text("p") + text(target.text) + text("g"), Removal(group, isSoft: true), false),
+      ([3, 0] + text("p") + text(target.text) + text("g"), Removal(group), false),
+      ([4] + origin, Removal(.init(.scopes([Array("https://a.example".utf8)]))), true),
+      ([5] + text("p"), Removal(.partition("p")), true),
+      ([6] + time, Removal(.since(Timestamp(seconds: 5))), true),
+      ([7, 1], Removal(.all, isSoft: true), true),
+      ([8, 0] + text("g"), Removal(.group("g")), true),
+      // Nodes of earlier versions do not know these, and remove everything.
+      ([9, 0] + time, Removal(.before(Timestamp(seconds: 5))), true),
+      ([132] + origin, Removal(.init(.scopes([Array("https://a.example".utf8)])), isSoft: true), true),
+      ([133] + text("p"), Removal(.partition("p"), isSoft: true), true),
+      ([134] + time, Removal(.since(Timestamp(seconds: 5)), isSoft: true), true),
+      ([129, 0] + text("p") + text(target.text), .everything, false), ([10, 0], .everything, false),
+    ] as [([UInt8], Removal, Bool)] {
+      let payload = [1, 7, 0, 0, 0, 0, 0, 0, 0] + bytes
+      #expect(Removal.read(payload).removal == removal, "\(bytes)")
+      if isWritten { #expect(removal.payload(node: 7) == payload, "\(bytes)") }
     }
   }
 
@@ -158,7 +198,7 @@ struct RemovalLogTests {
     #expect(try await fleet.get("/1", at: 1).source == .hit)
     fleet.nodes[1].tier.fault = .failing
     fleet.origin.change()
-    fleet.nodes[0].cache.removeResponses(for: .get("/1"))
+    fleet.nodes[0].cache.remove(.target(of: .get("/1")))
     await fleet.nodes[0].step()
     fleet.clock.advance(seconds: 3)
     await fleet.nodes[1].step()
@@ -207,7 +247,7 @@ struct RemovalLogTests {
     await fleet.step()
     fleet.nodes[1].tier.fault = .failing
     fleet.origin.change()
-    for path in ["/1", "/3"] { fleet.nodes[0].cache.removeResponses(for: .get(path)) }
+    for path in ["/1", "/3"] { fleet.nodes[0].cache.remove(.target(of: .get(path))) }
     await fleet.nodes[0].step()
     switch loss {
     case .everything: fleet.server.loseEverything()
@@ -232,7 +272,7 @@ struct RemovalLogTests {
     await fleet.step()
     fleet.origin.change()
     fleet.nodes[1].tier.fault = .misnumberingRecords
-    for path in ["/1", "/3", "/2"] { fleet.nodes[0].cache.removeResponses(for: .get(path)) }
+    for path in ["/1", "/3", "/2"] { fleet.nodes[0].cache.remove(.target(of: .get(path))) }
     await fleet.nodes[0].step()
     await fleet.nodes[1].link.heartbeat()
     await fleet.nodes[1].link.follow(waiting: .zero)
@@ -257,7 +297,7 @@ struct RemovalLogTests {
       }.body.collect(upTo: .max)
     }
     await gate.arrived(1)
-    fleet.nodes[0].cache.removeResponses(for: .get("/1"))
+    fleet.nodes[0].cache.remove(.target(of: .get("/1")))
     await fleet.nodes[0].link.deliverRemovals()
     fleet.server.loseEverything()
     await fleet.nodes[1].step()
@@ -274,7 +314,7 @@ struct RemovalLogTests {
     await fleet.step()
     let cache = fleet.nodes[0].cache
     #expect(await cache.confirmRemovals(within: .zero) == .everywhere)
-    cache.removeResponses(for: .get())
+    cache.remove(.target(of: .get()))
     fleet.nodes[0].tier.fault = .failing
     #expect(await cache.confirmRemovals(within: .zero) == .here)
     #expect(fleet.nodes[0].statistics.queuedRemovals == 1)
@@ -291,7 +331,7 @@ struct RemovalLogTests {
     let fleet = try await SharedFleet(2)
     fleet.nodes[1].tier.fault = .failing
     let cache = fleet.nodes[0].cache
-    cache.removeResponses(for: .get())
+    cache.remove(.target(of: .get()))
     await fleet.nodes[0].step()
     for _ in 0..<3 {
       #expect(await cache.confirmRemovals(within: .zero) == .logged)
@@ -309,7 +349,7 @@ struct RemovalLogTests {
     await fleet.step()
     fleet.server.loseEverything()
     let cache = fleet.nodes[0].cache
-    cache.removeResponses(for: .get())
+    cache.remove(.target(of: .get()))
     await fleet.nodes[0].step()
     // The other node is not registered in the new log yet, and still trusts itself.
     #expect(fleet.nodes[1].link.isInStep(at: fleet.clock.now))
@@ -326,14 +366,14 @@ struct RemovalLogTests {
     for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
     await fleet.step()
     fleet.nodes[0].tier.fault = .failing
-    fleet.nodes[0].cache.removeResponses(for: .get("/1"))
+    fleet.nodes[0].cache.remove(.target(of: .get("/1")))
     fleet.nodes[0].tier.fault = .none
     fleet.origin.change()
     await fleet.step()
     #expect(try await fleet.get("/1", at: 1).text == "2")
     #expect(try await fleet.get("/2", at: 1).text == "1")
     fleet.nodes[0].tier.fault = .failing
-    for number in 0..<5000 { fleet.nodes[0].cache.removeResponses(for: .get("/x/\(number)")) }
+    for number in 0..<5000 { fleet.nodes[0].cache.remove(.target(of: .get("/x/\(number)"))) }
     #expect(fleet.nodes[0].statistics.queuedRemovals <= 4096)
     fleet.nodes[0].tier.fault = .none
     await fleet.step()
@@ -357,7 +397,7 @@ struct RemovalLogTests {
       fleet.nodes[1].cache.close()
       if position == .lost { SharedPositionFile(in: directory).remove() }
       fleet.origin.change()
-      fleet.nodes[0].cache.removeResponses(for: .get("/1"))
+      fleet.nodes[0].cache.remove(.target(of: .get("/1")))
       await fleet.nodes[0].step()
       fleet.nodes[1] = try fleet.makeNode(directory: directory, sync: sync)
       // Nothing is trusted before the node knows the log.
@@ -414,11 +454,10 @@ struct RemovalLogTests {
 
   @Test("Removals are kept in their order, and a damaged file of them stands for everything")
   func removalsFile() async throws {
-    let removals: [Removal] = [
-      .target(
-        TargetURI(scheme: "https", authority: "a.example", path: "/"), partition: "p", softly: true,
-        keepingPins: false),
-      .scopes([[1, 2], []]), .partition("q"), .groupOfAnyOrigin("g", softly: false),
+    let target = TargetURI(scheme: "https", authority: "a.example", path: "/")
+    let removals = [
+      Removal(.target(target, partition: "p"), isSoft: true), Removal(.init(.scopes([[1, 2], []]))),
+      Removal(.partition("q")), Removal(.group("g")),
     ]
     try await withTemporaryDirectory { directory in
       let file = SharedRemovalsFile(in: directory)
@@ -431,14 +470,14 @@ struct RemovalLogTests {
         try Data(whole[..<count]).write(to: URL(filePath: path.string))
         let read = file.read()
         // At the end of a record, nothing shows that more were written: they are synced one after the other.
-        #expect(read == [.everything(softly: false)] || read == Array(removals.prefix(read.count)))
+        #expect(read == [.everything] || read == Array(removals.prefix(read.count)))
         #expect(read.count < removals.count)
       }
       for index in whole.indices {
         var damaged = whole
         damaged[index] ^= 0x10
         try Data(damaged).write(to: URL(filePath: path.string))
-        #expect(file.read() == [.everything(softly: false)], "\(index)")
+        #expect(file.read() == [.everything], "\(index)")
       }
       #expect(file.update(node: 7) { (0, []) } == 0)
       #expect(file.read().isEmpty)

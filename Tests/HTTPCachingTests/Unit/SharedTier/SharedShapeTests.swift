@@ -47,7 +47,7 @@ struct SharedShapeTests {
     try await get(at: 0, is: .hit, requests: 2)
 
     fleet.origin.change()
-    fleet.nodes[0].cache.removeResponses(for: .get("/"))
+    fleet.nodes[0].cache.remove(.target(of: .get("/")))
     await fleet.step()
     try await get(at: 1, is: .network, version: 2, requests: 3)
     try await get(at: 0, is: .hit, version: 2, requests: 3)

@@ -122,7 +122,7 @@ struct SharedTierTests {
     }
     #expect(fleet.origin.requests.count == count)
     fleet.origin.change()
-    fleet.nodes[1].cache.removeResponses(for: .get("/"))
+    fleet.nodes[1].cache.remove(.target(of: .get("/")))
     await fleet.step()
     // One that joins later has not read the removal.
     fleet.nodes.append(try fleet.makeNode())
@@ -222,7 +222,7 @@ struct SharedTierTests {
     await fleet.step()
     #expect(fleet.origin.requests.count == 2)
     #expect(fleet.server.entryCount == 0)
-    fleet.nodes[0].cache.removeResponses(for: .get())
+    fleet.nodes[0].cache.remove(.target(of: .get()))
     await fleet.step()
     #expect(try await fleet.get(at: 1).source == .network)
   }

@@ -157,7 +157,7 @@ struct SharedTransferTests {
       number == 1 ? .streamed(chunks, fields) : .ok("\(number)", fields)
     }
     let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
-    setting.cache.removeResponses(for: .get())
+    setting.cache.remove(.target(of: .get()))
     let byHand = HTTPResponse(status: .ok, headerFields: fields)
     setting.cache.store(byHand, content: Array("by hand".utf8), for: .get())
     setting.clock.advance(seconds: 20)

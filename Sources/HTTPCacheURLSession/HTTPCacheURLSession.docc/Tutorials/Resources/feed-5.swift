@@ -10,7 +10,7 @@ let cache = try HTTPCache(.init(diskCapacity: 64 << 20, directory: directory))
 let session = URLSession(configuration: .caching(with: cache))
 
 guard let url = URL(string: "http://127.0.0.1:8000/feed.json") else { fatalError("not a URL") }
-cache.removeResponses(matching: .prefix("http://127.0.0.1:8000/feed.json"))
+cache.remove(.patterns([.prefix("http://127.0.0.1:8000/feed.json")]))
 let (data, response) = try await session.data(for: URLRequest(url: url))
 print(data.count, "bytes")
 if let status = (response as? HTTPURLResponse)?.cacheStatus { print(status) }

@@ -19,6 +19,6 @@ private func CacheYourAPIClient_3() async throws {
   }
 
   func signOut(_ account: String, from cache: HTTPCache) {
-    cache.removePartition(account)
+    cache.remove(.partition(account))
   }
 }

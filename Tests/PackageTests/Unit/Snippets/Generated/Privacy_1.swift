@@ -13,6 +13,6 @@ private func Privacy_1() async throws {
   }
 
   func signOut(_ account: String, from cache: HTTPCache) {
-    cache.removePartition(account)
+    cache.remove(.partition(account))
   }
 }

@@ -8,7 +8,7 @@ import HTTPCaching
 
 private func Purging_1() async throws {
   func publish(_ article: TargetURI, in cache: HTTPCache) {
-    cache.expireGroup("articles", of: article)
-    cache.removeResponses(matching: .prefix("https://example.com/articles/"))
+    cache.expire(.group("articles", of: article))
+    cache.remove(.patterns([.prefix("https://example.com/articles/")]))
   }
 }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+extension HTTPCache {
+  /// The stored responses that ``HTTPCache/remove(_:counting:)`` or ``HTTPCache/expire(_:)`` concerns.
+  ///
+  /// ```swift
+  /// cache.remove(.group("articles", of: target))
+  /// cache.expire(.patterns([.prefix("https://example.com/images/")]))
+  /// ```
+  ///
+  /// A partition that is `nil` is the configuration's. If a ``Configuration/targetRule`` is set, a target stands for its
+  /// equivalents, and patterns are compared with the result of the rule.
+  public struct Selection: Hashable, Sendable {
+    enum Extent: Hashable, Sendable {
+      /// - Parameter keepingPins: whether the responses that follow are pinned if these are.
+      case target(TargetURI, keepingPins: Bool)
+      case patterns([TargetPattern])
+      /// Responses of an origin, or those in a group of it, as the group is named in fields.
+      case origin(TargetURI, group: String?)
+      case groupOfAnyOrigin(String)
+      /// Origins, groups and partitions, as `CacheKey` makes their scopes.
+      case scopes([[UInt8]])
+      case partition(String)
+      case since(Timestamp)
+      case before(Timestamp)
+      case all
+    }
+
+    let extent: Extent
+    /// The partition of a target, a pattern or an origin; `nil` is the cache's own.
+    let partition: String?
+
+    init(_ extent: Extent, partition: String? = nil) {
+      (self.extent, self.partition) = (extent, partition)
+    }
+
+    /// All responses for a target, its variants, and those to QUERY. To remove them ends the target's pin.
+    public static func target(_ target: TargetURI, partition: String? = nil) -> Selection {
+      Selection(.target(target, keepingPins: false), partition: partition)
+    }
+
+    /// All responses for the target of a request; its method and fields do not matter. Nothing if the request has no target, as
+    /// `TargetURI` says.
+    public static func target(of request: HTTPRequest, partition: String? = nil) -> Selection {
+      TargetURI(request).map { target($0, partition: partition) } ?? Selection(.patterns([]))
+    }
+
+    /// All responses whose target URIs match at least one of these patterns.
+    public static func patterns(_ patterns: [TargetPattern], partition: String? = nil) -> Selection {
+      Selection(.patterns(patterns), partition: partition)
+    }
+
+    /// All responses in a group of an origin (RFC 9875 §2.1).
+    ///
+    /// - Parameters:
+    ///   - name: the name of the group. In `Cache-Groups`, characters beyond printable ASCII are percent-encoded.
+    ///   - target: any URI of the origin.
+    ///   - partition: the partition.
+    public static func group(
+      _ name: String, of target: TargetURI, partition: String? = nil
+    ) -> Selection {
+      group(inField: GroupName.inField(name), of: target, partition: partition)
+    }
+
+    /// All responses in a group, of any origin and in any partition.
+    public static func group(_ name: String) -> Selection { group(inField: GroupName.inField(name), of: nil) }
+
+    /// All responses in a group as it is named in fields, of any origin and in any partition if there is no target.
+    package static func group(
+      inField text: String, of target: TargetURI?, partition: String? = nil
+    ) -> Selection {
+      target.map { Selection(.origin($0, group: text), partition: partition) }
+        ?? Selection(.groupOfAnyOrigin(text))
+    }
+
+    /// All responses of an origin: the scheme, host and port of this URI.
+    public static func origin(of target: TargetURI, partition: String? = nil) -> Selection {
+      Selection(.origin(target, group: nil), partition: partition)
+    }
+
+    /// All responses in a partition, for example those of a user who signs out. To remove them ends their pins.
+    ///
+    /// - Parameter name: the name of the partition, which must not be empty.
+    public static func partition(_ name: String) -> Selection {
+      precondition(!name.isEmpty, "the name of the partition is empty; to select everything, use .all")
+      return Selection(.partition(name))
+    }
+
+    /// All responses that were stored or last validated at this time or later, by the wall clock.
+    public static func since(_ time: Timestamp) -> Selection { Selection(.since(time)) }
+
+    /// All responses that were stored or last validated before this time, by the wall clock.
+    public static func before(_ time: Timestamp) -> Selection { Selection(.before(time)) }
+
+    /// All responses in all partitions. To remove them ends all pins.
+    public static var all: Selection { Selection(.all) }
+  }
+}
+
+// What follows needs a selection as the cache has resolved it: with a partition, the targets that stand for their
+// equivalents, and origins as scopes.
+extension HTTPCache.Selection {
+  /// The keys that are selected as a whole.
+  var keys: [[UInt8]] {
+    if case .target(let target, _) = extent { [CacheKey(target, partition: ownPartition).bytes] } else { [] }
+  }
+
+  /// The scopes that are selected.
+  var scopes: [[UInt8]] {
+    switch extent {
+    case .scopes(let scopes): scopes
+    case .origin(let target, let group): [CacheKey(target, partition: ownPartition).scope(group: group)]
+    case .partition(let name): [CacheKey.scope(ofPartition: name)]
+    case .target, .patterns, .groupOfAnyOrigin, .since, .before, .all: []
+    }
+  }
+
+  /// Whether more than the keys and scopes may be selected.
+  var isBroad: Bool {
+    switch extent {
+    case .target, .scopes, .origin, .partition: false
+    case .patterns, .groupOfAnyOrigin, .since, .before, .all: true
+    }
+  }
+
+  var ownPartition: String { partition ?? "" }
+
+  /// When the selected responses were stored or validated, in milliseconds since 1970; `nil` at any time.
+  var times: Range<Int64>? {
+    switch extent {
+    case .since(let start): start.milliseconds..<Int64.max
+    case .before(let end): Int64.min..<end.milliseconds
+    default: nil
+    }
+  }
+
+  /// Says which entries are selected, whenever they were stored.
+  var coverage: CacheStore.Coverage {
+    switch extent {
+    case .target(let target, _): return keyCoverage { $0.isOf(target) }
+    case .patterns(let patterns): return keyCoverage { key in patterns.contains { key.isMeant(by: $0) } }
+    case .groupOfAnyOrigin(let group):
+      // As `CacheKey.scope(group:)` makes the scope of a group.
+      let end = [0, 0] + Array(group.utf8)
+      return { _, scopes in scopes?.contains { $0.bytes.suffix(end.count).elementsEqual(end) } ?? true }
+    case .scopes, .origin, .partition:
+      let own = scopes.map { StoreScope($0) }
+      return { _, scopes in scopes?.contains { own.contains($0) } ?? true }
+    case .since, .before, .all: return { key, _ in key != nil }
+    }
+  }
+
+  private func keyCoverage(_ isMeant: @escaping @Sendable (StoredKey) -> Bool) -> CacheStore.Coverage {
+    let partition = ownPartition
+    return { key, _ in
+      guard let key = key.map({ StoredKey($0) }) else { return false }
+      return key.isIn(partition: partition) && isMeant(key)
+    }
+  }
+}
