@@ -134,7 +134,8 @@ extension CacheStore {
         objection: {
           if !self.isOpen { return .closed }
           let isOld =
-            !self.removals.isCurrent(token.moment, for: hash) || self.fences.isAny(since: token.sequence)
+            !self.removals.isCurrent(token.moment, for: hash)
+            || self.invalidations.isSwept(since: token.sequence)
           if isOld { return .removedSince }
           if resident == nil, disk.sweeper.isSweeping { return .superseded }
           return self.changes.isCurrent(moment, for: hash) ? nil : .superseded

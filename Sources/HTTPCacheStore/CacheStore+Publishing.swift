@@ -67,11 +67,10 @@ extension CacheStore {
     let hash = hasher.hash(entry.key)
     memory.prepare(hash)
     let id = takeID()
-    let scopes = entry.scopes.isEmpty ? [] : entry.scopes.map(self.hash)
     let reason = memory.place(
       EntryReference(.of(entry, id: id, spares: memory.spares)), key: entry.key, hash: hash,
       isComplete: { true },
-      objection: { self.objection(to: entry, since: token, hash: hash, scopes: scopes) })
+      objection: { self.objection(to: entry, since: token, hash: hash) })
     guard let reason else { return .stored(EntryID(rawValue: id)) }
     if reason != .removedSince { withdraw(entry, id: id, hash: hash) }
     return .refused(InsertRefusal(reason))
@@ -90,13 +89,13 @@ extension CacheStore {
   /// Why an entry must not be published any more. It is called under the lock of the tier that will hold the entry,
   /// after its id was taken (see `Marks` in the essay).
   private func objection(
-    to entry: NewEntry, since token: RemovalToken?, hash: UInt64, scopes: [UInt64]
+    to entry: NewEntry, since token: RemovalToken?, hash: UInt64
   ) -> RefusalReason? {
     guard isOpen else { return .closed }
     guard let token else { return nil }
     let isOutdated =
-      !removals.isCurrent(token.moment, for: hash) || marks.isAnyMarked(scopes, since: token.sequence)
-      || fences.keepsOut(entry.key, scopes: entry.scopes, since: token.sequence)
+      !removals.isCurrent(token.moment, for: hash)
+      || invalidations.keepsOut(entry.key, in: entry.scopes, since: token.sequence)
     return isOutdated ? .removedSince : nil
   }
 
@@ -138,8 +137,7 @@ extension CacheStore {
     }
     let hash = hasher.hash(entry.key)
     let id = takeID()
-    let scopes = entry.scopes.map(self.hash)
-    let objection = { self.objection(to: entry, since: token, hash: hash, scopes: scopes) }
+    let objection = { self.objection(to: entry, since: token, hash: hash) }
     let wasStreamed = file != nil
     var moment: StripedCounters.Moment?
     var isOnlyOnDisk = true

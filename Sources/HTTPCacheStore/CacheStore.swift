@@ -57,7 +57,7 @@ import SystemPackage
 /// releases the lock once the entry is visible in both tiers. Inserts without a condition do not take it. It comes
 /// before every other lock of the store.
 ///
-/// **Marks** make many entries outdated at once without a search for them (`ScopeMarks`). They are numbers of the
+/// **Marks** make many entries outdated at once without a search for them (`Invalidations`). They are numbers of the
 /// sequence that ids come from, and are compared with ids. An insert takes its id first and then looks for marks, under
 /// each tier's lock. A mark with a lower number is already there to be found. A mark with a higher number makes the
 /// entry outdated whenever it is published. On disk, every segment begins with all marks that are needed
@@ -67,8 +67,8 @@ import SystemPackage
 /// **Sweeps** search for entries (`CacheStore+Sweeping`): removed entries can be counted, and each entry can be
 /// updated. Varnish instead keeps a standing rule that every later lookup evaluates. Such a rule would take effect at
 /// once. But every hit would have to compare it, it would have to be kept on disk, and its number of entries would stay
-/// unknown. `PurgeFences` keep out the inserts in flight during a sweep; they are checked in the same places as marks.
-/// They need not be on disk: nothing in flight outlives the process.
+/// unknown. Fences keep out the inserts in flight during a sweep; `Invalidations` has them, too, and they are checked in the same
+/// places as marks. They need not be on disk: nothing in flight outlives the process.
 public final class CacheStore: Sendable {
   package let configuration: Configuration
   let hasher: KeyHasher
@@ -86,9 +86,7 @@ public final class CacheStore: Sendable {
   package let firstNumber: UInt64
   let removals = StripedCounters()
   let changes: StripedCounters
-  let marks: ScopeMarks
-  let fences = PurgeFences()
-  let tokens = OutstandingTokens()
+  let invalidations: Invalidations
   /// Locked during a pass that settles marks.
   let settling = Mutex<Void>(())
   let isSettlingClaimed = Atomic<Bool>(false)
@@ -165,11 +163,11 @@ public final class CacheStore: Sendable {
       disk = DiskTier(
         directory: directory, files: files, capacity: configuration.diskCapacity,
         options: configuration.diskOptions, changes: changes, opened: opened)
-      marks = opened.marks
+      invalidations = opened.invalidations
     } else {
       hasher = KeyHasher(seed: .random(in: .min ... .max), mask: hashMask)
       disk = nil
-      marks = ScopeMarks()
+      invalidations = Invalidations(hasher: hasher)
       discarded = nil
     }
     firstNumber = (disk?.sequence ?? memorySequence).upcoming
@@ -233,7 +231,7 @@ public final class CacheStore: Sendable {
   /// - Complexity: O(bytes of the key).
   public func removalToken(for key: StoreKey) -> RemovalToken {
     // Before the number.
-    let epoch = tokens.current
+    let epoch = invalidations.epoch
     return RemovalToken(
       moment: removals.moment(for: hasher.hash(key)), sequence: (disk?.sequence ?? memorySequence).upcoming,
       epoch: epoch)
@@ -252,14 +250,12 @@ public final class CacheStore: Sendable {
     _ key: StoreKey, in scopes: [StoreScope] = [], since token: RemovalToken
   ) -> Bool {
     !removals.isCurrent(token.moment, for: hasher.hash(key))
-      || marks.isAnyMarked(scopes.map(hash), since: token.sequence)
-      || fences.keepsOut(key, scopes: scopes, since: token.sequence)
+      || invalidations.keepsOut(key, in: scopes, since: token.sequence)
   }
 
   /// Whether one of these scopes may have been marked or swept since a token was taken.
   package func mayBeMarked(_ scopes: [StoreScope], since token: RemovalToken) -> Bool {
-    marks.isAnyMarked(scopes.map(hash), since: token.sequence)
-      || fences.keepsOut(nil, scopes: scopes, since: token.sequence)
+    invalidations.keepsOut(nil, in: scopes, since: token.sequence)
   }
 
   /// Stores an entry, in place of the one with the same key and variant.
@@ -360,8 +356,8 @@ public final class CacheStore: Sendable {
     unlessSweptSince token: RemovalToken? = nil
   ) -> Bool {
     guard !isClosed.load(ordering: .relaxed) else { return false }
-    let isKeptOut = { [fences] in
-      token.map { fences.keepsOut(key, scopes: scopes, since: $0.sequence) } ?? false
+    let isKeptOut = { [invalidations] in
+      token.map { invalidations.keepsOut(key, in: scopes, since: $0.sequence) } ?? false
     }
     let hash = hasher.hash(key)
     let revision = disk?.sequence.take() ?? memorySequence.take()

@@ -59,5 +59,5 @@ public struct RemovalToken: Sendable, Hashable {
   /// The lowest number that a mark made from now on can have.
   let sequence: UInt64
   /// Keeps the marks and fences that an insert with this token needs.
-  let epoch: OutstandingTokens.Epoch
+  let epoch: Invalidations.Epoch
 }

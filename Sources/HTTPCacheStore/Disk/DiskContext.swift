@@ -12,7 +12,7 @@ struct DiskContext: Sendable {
   let sequence: SequenceNumbers
   /// Advanced after the disk has changed; see ``CacheStore``.
   let changes: StripedCounters
-  let marks: ScopeMarks
+  let invalidations: Invalidations
   let counters: DiskCounters
 
   func path(_ name: String) -> FilePath { directory.appending(name) }
@@ -25,7 +25,7 @@ struct DiskContext: Sendable {
 
   /// The number of bytes that a segment begins with.
   private var segmentStartSize: Int {
-    let count = marks.count
+    let count = invalidations.markCount
     return DiskFormat.segmentHeaderSize + (count == 0 ? 0 : RecordHeader.size + count * 16)
   }
 }

@@ -37,7 +37,8 @@ final class DiskTier: Sendable {
   ) {
     context = DiskContext(
       directory: directory, files: files, hasher: opened.hasher, options: options,
-      sequence: SequenceNumbers(after: opened.log.lastSequence), changes: changes, marks: opened.marks,
+      sequence: SequenceNumbers(after: opened.log.lastSequence), changes: changes,
+      invalidations: opened.invalidations,
       counters: opened.counters)
     catalog = Catalog(opened.log.catalog)
     log = LockedLog(

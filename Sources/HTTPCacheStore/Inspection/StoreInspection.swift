@@ -62,7 +62,7 @@ package struct StoreInspection: Sendable {
   let hasher: KeyHasher
   let names: [String]
   let catalog: Catalog.Contents
-  private let marks: ScopeMarks
+  private let invalidations: Invalidations
 
   /// Reads what is needed to know the entries, not the entries themselves.
   ///
@@ -84,7 +84,8 @@ package struct StoreInspection: Sendable {
       do throws(FileFailure) {
         let names = try files.list(directory)
         let result = try Self.recover(directory, files, hasher, names: names)
-        (self.names, catalog, marks) = (names, result.catalog, ScopeMarks(result.marks))
+        (self.names, catalog) = (names, result.catalog)
+        invalidations = Invalidations(result.marks, hasher: hasher)
         return
       } catch {
         attempts -= 1
@@ -141,13 +142,14 @@ package struct StoreInspection: Sendable {
     }
     summary.entries = catalog.index.count
     summary.liveBytes = catalog.index.recordBytes + catalog.index.bodyFileBytes
-    summary.marks = marks.count
+    summary.marks = invalidations.markCount
     return summary
   }
 
   /// Whether an entry is outdated in a scope; see ``CacheStore/isMarked(_:in:)``.
   package func isMarked(_ id: EntryID, in scope: StoreScope) -> Bool {
-    marks.mayBeMarked(id.rawValue) && marks.isMarked(id.rawValue, hash: hasher.checksum(scope.bytes))
+    invalidations.mayBeMarked(id.rawValue)
+      && invalidations.isMarked(id.rawValue, hash: invalidations.hash(scope))
   }
 
   /// Calls `body` with every entry whose key and metadata are undamaged, in the order of their places on disk.

@@ -128,7 +128,7 @@ struct MarksTests {
     store.remove(key(1))
     store.insert(entry(key(2)))
     store.close()
-    #expect(try CacheStore(scratch.configuration()).marks.snapshot.isEmpty)
+    #expect(try CacheStore(scratch.configuration()).invalidations.marks.isEmpty)
   }
 
   @Test(
@@ -188,7 +188,7 @@ struct MarksTests {
     }
     // It names every other entry.
     mark((0..<100_000).filter { $0 % 100 != 50 }.map { scope($0) }, in: store, members: members)
-    #expect(store.marks.count <= 4096 && store.marks.settledCount == 0)
+    #expect(store.invalidations.markCount <= 4096 && store.invalidations.settledCount == 0)
     func check(_ store: CacheStore) {
       for number in 0..<2000 {
         #expect(store.current(key(number), in: scope(50 * number)).isEmpty == (number % 2 == 0))
@@ -198,7 +198,7 @@ struct MarksTests {
     // A hit of what is newer than the marks that are left costs no look at its scopes.
     store.settleMarks { entry in members[entry.id].map { [[$0]] } ?? [] }
     let current = try #require(store.lookup(key(1)).first)
-    #expect(store.marks.count == 0 && !store.mayBeMarked(current.id))
+    #expect(store.invalidations.markCount == 0 && !store.mayBeMarked(current.id))
     check(store)
     guard withDisk else { return }
     #expect(store.usage.diskBytes <= capacity)
@@ -206,7 +206,7 @@ struct MarksTests {
     let again = try CacheStore(configuration)
     check(again)
     // The last segment may have marks that were settled since: as many as fit in it.
-    #expect(again.marks.count <= 4096 + capacity / 16 / (RecordHeader.size + 16))
+    #expect(again.invalidations.markCount <= 4096 + capacity / 16 / (RecordHeader.size + 16))
   }
 
   @Test(
@@ -223,7 +223,7 @@ struct MarksTests {
     store.mark([scope(8)])
     if closes { store.close() }
     let again = try CacheStore((closes ? scratch : scratch.copy()).configuration(disk: capacity))
-    #expect(again.marks.count == 2)
+    #expect(again.invalidations.markCount == 2)
     for number in 0..<10 {
       #expect(
         again.current(key(number), in: scope(number)).isEmpty == (number < 5 || number == 7 || number == 8))
@@ -244,32 +244,13 @@ struct MarksTests {
       mark((10..<20_000).map { scope($0) } + [scope(1)], in: store, members: [:])
       let late = writer(1, store.removalToken(for: key(1)))
       store.settleMarks { _ in [] }
-      #expect(store.marks.count == 0 && store.marks.settledCount == 19_991)
+      #expect(store.invalidations.markCount == 0 && store.invalidations.settledCount == 19_991)
       #expect(early.commit().refusal?.reason == .removedSince)
       #expect(unnamed.commit().id != nil && late.commit().id != nil)
     }
     // Nothing in flight needs them any more.
     store.mark([scope(3)])
-    #expect(store.marks.settledCount == 0)
-  }
-
-  @Test("Beyond a limit of marks during one fetch, only that fetch is refused")
-  func tooManyInFlight() throws {
-    let marks = ScopeMarks()
-    var next: UInt64 = 1
-    func add(_ hash: UInt64) {
-      _ = marks.add([hash]) {
-        next += 1
-        return next
-      }
-    }
-    for hash in 0..<UInt64(ScopeMarks.mostSettled + 10) { add(hash) }
-    let recent = next
-    for hash in 0..<10 as Range<UInt64> { add(1 << 40 + hash) }
-    marks.settle(upTo: marks.lastNumber, except: [], noTokenBefore: 0)
-    #expect(marks.settledCount <= ScopeMarks.mostSettled && marks.count == 0)
-    #expect(marks.isAnyMarked([1 << 50], since: 1) && !marks.isAnyMarked([1 << 50], since: recent))
-    #expect(marks.isAnyMarked([1 << 40 + 9], since: recent) && !marks.isMarked(1, hash: 1 << 50))
+    #expect(store.invalidations.settledCount == 0)
   }
 
   @Test(
@@ -308,10 +289,12 @@ struct MarksTests {
     let id = try #require(store.insert(entry(key(1))).id)
     store.mark([scope(1), scope(9)])
     store.settleMarks { _ in [[scope(1)], [scope(2), scope(3)]] }
-    #expect(store.isMarked(id, in: scope(1)) && !store.isMarked(id, in: scope(2)) && store.marks.count == 1)
+    #expect(
+      store.isMarked(id, in: scope(1)) && !store.isMarked(id, in: scope(2))
+        && store.invalidations.markCount == 1)
     store.mark([scope(3)])
     store.settleMarks { _ in [[scope(1)], [scope(2), scope(3)]] }
-    #expect(store.lookup(key(1)).isEmpty && store.marks.count == 0)
+    #expect(store.lookup(key(1)).isEmpty && store.invalidations.markCount == 0)
   }
 
   @Test("A mark is synced before it returns")
@@ -410,7 +393,7 @@ struct MarksTests {
         members[id] = scope(member)
       case 85..<88:
         store.settleMarks { entry in members[entry.id].map { [[$0]] } ?? [] }
-        try #require(store.marks.count == 0 && store.marks.settledCount == 0)
+        try #require(store.invalidations.markCount == 0 && store.invalidations.settledCount == 0)
         latest = latest.filter { outdated[$1.id] == false }
         if hasRoom { try #require(store.usage.diskEntries == latest.count) }
       case 88..<93:

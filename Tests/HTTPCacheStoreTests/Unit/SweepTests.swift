@@ -154,7 +154,7 @@ struct SweepTests {
   func manyFences() throws {
     let store = try open(.memory)
     let old = store.removalToken(for: key(1))
-    for number in 0..<PurgeFences.limit {
+    for number in 0..<Invalidations.mostFences {
       store.sweep({ each, _ in each == key(100 + number) }, in: []) { _ in .remove }
     }
     #expect(!store.mayBeRemoved(key(1), since: old))

@@ -8,8 +8,8 @@ import CacheMutex
 /// **State**: the log, and copies of its figures that threads read without the lock. When the lock is released, the
 /// figures are current. Events are then scheduled for the observer, and so is a flush if the buffer is not empty.
 ///
-/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `LockedLog`, then one of `Catalog`, `ScopeMarks`,
-/// `PurgeFences`. The observer of events runs without any of them.
+/// **Lock order** of the whole tier: `Syncer`, `Flusher`, `LockedLog`, then `Catalog` or `Invalidations`.
+/// The observer of events runs without any of them.
 ///
 /// **Crash**: see `Log`.
 final class LockedLog: Sendable {

@@ -63,7 +63,7 @@ extension Log {
     let floor = context.sequence.upcoming
     var start = DiskFormat.segmentHeader(number, floor: floor, hasher: context.hasher)
     summary = SegmentSummary(floor: floor)
-    let marks = context.marks.snapshot
+    let marks = context.invalidations.marks
     if !marks.isEmpty {
       let (header, record) = Record.encode(marks, hasher: context.hasher)
       summary.add(SegmentSummary.Row(header, offset: start.count), highest: header.id)

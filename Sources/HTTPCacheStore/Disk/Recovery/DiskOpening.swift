@@ -9,7 +9,7 @@ struct DiskOpening {
     let hasher: KeyHasher
     let lockFile: any File
     let log: LogRecovery.Result
-    let marks: ScopeMarks
+    let invalidations: Invalidations
     let counters: DiskCounters
     var pins = Pins()
     /// Why the contents of the directory were discarded, if they were unreadable.
@@ -48,7 +48,7 @@ struct DiskOpening {
       directory: directory, files: files, hasher: hasher, counters: counters, progress: progress)
     let log = try reporting { () throws(FileFailure) in try recovery.run(names: names) }
     return Result(
-      hasher: hasher, lockFile: lockFile, log: log, marks: ScopeMarks(log.marks),
+      hasher: hasher, lockFile: lockFile, log: log, invalidations: Invalidations(log.marks, hasher: hasher),
       counters: counters, pins: pins(names, hasher), discarded: unreadable)
   }
 

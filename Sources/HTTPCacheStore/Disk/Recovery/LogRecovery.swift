@@ -19,7 +19,7 @@ struct LogRecovery {
     /// Whether something was misread that may be readable the next time; see `Suspects`.
     var hasSuspects = false
     var catalog = Catalog.Contents()
-    var marks = ScopeMarks.Snapshot()
+    var marks = Invalidations.Marks()
     /// The highest number that was found.
     var lastSequence: UInt64 = 0
   }
@@ -158,7 +158,7 @@ struct LogRecovery {
     result.summary = SegmentSummary()
     for summary in chain {
       let isKnown = summary.forEach(below: segment.count) { row in
-        if isFirst { result.marks = ScopeMarks.Snapshot() }
+        if isFirst { result.marks = Invalidations.Marks() }
         isFirst = false
         if row.kind == .marks { marks.append(row) } else { apply(row, segment: &segment, &result) }
       }
@@ -197,7 +197,7 @@ struct LogRecovery {
       guard end <= segment.count else { return .torn(offset) }
       let row = SegmentSummary.Row(header, offset: offset)
       // If there were marks when the segment began, all that were needed are in its first record.
-      if offset == DiskFormat.segmentHeaderSize { result.marks = ScopeMarks.Snapshot() }
+      if offset == DiskFormat.segmentHeaderSize { result.marks = Invalidations.Marks() }
       switch header.kind {
       case .marks:
         // An unreadable mark may concern anything before it.

@@ -72,7 +72,7 @@ struct Removals: Sendable {
     let removal = log.withRoom(1024 + 16 * hashes.count) { log -> Removal in
       // Without a segment there is no entry; the first segment begins with this mark.
       guard !log.isClosed, !log.segments.isEmpty else { return .unneeded }
-      let mark = ScopeMarks.Snapshot(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })
+      let mark = Invalidations.Marks(numbers: Dictionary(hashes.map { ($0, number) }) { first, _ in first })
       let (header, record) = Record.encode(mark, hasher: log.context.hasher)
       guard log.appendSurely((header, RecordBytes(record))) else { return .failed }
       return .logged(number, lostBefore: log.buffer.lostRemovals)

@@ -4,7 +4,7 @@
 /// Visits all entries, and removes or updates some.
 ///
 /// A sweep reads the heads of a chunk of the catalog, and logs the caller's decision on each. An entry keeps its slot
-/// as long as it lives, and `PurgeFences` keep out concurrent inserts.
+/// as long as it lives, and the fences of `Invalidations` keep out concurrent inserts.
 ///
 /// **State**: `Sweeps` in the catalog. The caller keeps the `Sweep`, which records its progress.
 ///

@@ -25,7 +25,7 @@ struct PartBench {
     context = DiskContext(
       directory: directory, files: files, hasher: opened.hasher, options: options,
       sequence: SequenceNumbers(after: opened.log.lastSequence), changes: StripedCounters(),
-      marks: opened.marks, counters: opened.counters)
+      invalidations: opened.invalidations, counters: opened.counters)
     catalog = Catalog(opened.log.catalog)
   }
 

@@ -103,7 +103,7 @@ struct RemovingPartTests {
       removals.removeAll(since: 6000)
       left = Array(0..<6)
     case .mark:
-      removals.mark([7], number: bench.context.marks.add([7]) { bench.context.sequence.take() })
+      removals.mark([7], number: bench.context.invalidations.mark([7]) { bench.context.sequence.take() })
     case .everything:
       removals.removeAll()
       left = []
@@ -113,7 +113,7 @@ struct RemovingPartTests {
     #expect(bench.numbers(below: 10) == left)
     let again = try PartBench(files.synced)
     #expect(again.numbers(below: 10) == left)
-    #expect(again.context.marks.isMarked(1, hash: 7) == (kind == .mark))
+    #expect(again.context.invalidations.isMarked(1, hash: 7) == (kind == .mark))
   }
 
   /// Removes entries with an even number, and updates the others.

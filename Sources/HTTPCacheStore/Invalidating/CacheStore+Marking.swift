@@ -16,10 +16,9 @@ extension CacheStore {
   /// - Complexity: O(1) on average for each scope, whatever the number of entries.
   package func mark(_ scopes: [StoreScope]) {
     guard !scopes.isEmpty else { return }
-    let hashes = scopes.map(hash)
+    let hashes = scopes.map(invalidations.hash)
     // Memory first: a segment that begins from now on begins with all marks made so far.
-    let number = marks.add(hashes) { takeID() }
-    marks.forget(noTokenBefore: tokens.begin(at: number))
+    let number = invalidations.mark(hashes) { takeID() }
     disk?.mark(hashes, number: number)
     counters.removals.increment()
   }
@@ -29,7 +28,7 @@ extension CacheStore {
   /// - Complexity: O(1): one load.
   @inline(__always)
   package func mayBeMarked(_ id: EntryID) -> Bool {
-    marks.mayBeMarked(id.rawValue)
+    invalidations.mayBeMarked(id.rawValue)
   }
 
   /// Whether an entry that belongs to this scope is outdated, because it was stored before the scope was marked.
@@ -38,7 +37,8 @@ extension CacheStore {
   ///
   /// - Complexity: O(length of the scope).
   package func isMarked(_ id: EntryID, in scope: StoreScope) -> Bool {
-    marks.mayBeMarked(id.rawValue) && marks.isMarked(id.rawValue, hash: hash(scope))
+    invalidations.mayBeMarked(id.rawValue)
+      && invalidations.isMarked(id.rawValue, hash: invalidations.hash(scope))
   }
 
   // MARK: Settling
@@ -61,7 +61,7 @@ extension CacheStore {
   private static let leastMarks = 4096
 
   package var markPressure: MarkPressure {
-    let count = marks.unsettledCount
+    let count = invalidations.unsettledCount
     // Fewer are few, whatever the number of entries.
     guard count >= 64 else { return .low }
     let limit = markLimit
@@ -88,13 +88,15 @@ extension CacheStore {
   }
 
   private func settle(_ parts: (SweptEntry) -> [[StoreScope]]) {
-    let number = marks.lastNumber
+    let number = invalidations.lastMark
     var needed: Set<UInt64> = []
     visitAll { entry in
       guard mayBeMarked(entry.id) else { return .keep }
       var (outdated, current) = (Set<UInt64>(), 0)
       for part in parts(entry) {
-        let hashes = part.map(hash).filter { marks.isMarked(entry.id.rawValue, hash: $0) }
+        let hashes = part.map(invalidations.hash).filter {
+          invalidations.isMarked(entry.id.rawValue, hash: $0)
+        }
         outdated.formUnion(hashes)
         if hashes.isEmpty { current += 1 }
       }
@@ -105,32 +107,30 @@ extension CacheStore {
     }
     // The removals survive a crash by now.
     guard isOpen else { return }
-    marks.settle(upTo: number, except: needed, noTokenBefore: tokens.oldest)
+    invalidations.settle(upTo: number, except: needed)
   }
 
   // MARK: Lookups beside a pass
 
   /// Number of passes of ``settleMarks(_:)`` that have ended. Read it before a lookup, and set it in what the lookup found.
   @inline(__always)
-  package var markPasses: UInt64 { marks.passes }
+  package var markPasses: UInt64 { invalidations.passes }
 
   /// Whether an entry that was just found is older than any mark at all, or was found while a pass ended.
   ///
   /// - Complexity: O(1): two loads.
   @inline(__always)
   package func mayBeMarked(_ entry: StoredEntry, in found: StoredEntries) -> Bool {
-    marks.mayBeMarked(entry.id.rawValue) || marks.passes != found.markPasses
+    invalidations.mayBeMarked(entry.id.rawValue) || invalidations.passes != found.markPasses
   }
 
   /// Whether an entry that was just found is gone because of a mark that is gone, too. Call it after ``isMarked(_:in:)``.
   package func isSettled(_ entry: StoredEntry, in found: StoredEntries) -> Bool {
-    guard marks.passes != found.markPasses else { return false }
+    guard invalidations.passes != found.markPasses else { return false }
     let key = StoreKey(entry.key)
     let hash = hasher.hash(key)
     // What is still stored has outlasted the pass.
     return disk?.currentSlot(hash: hash, id: entry.id.rawValue) == nil
       && !memory.peek(key, hash: hash).contains { $0.id == entry.id }
   }
-
-  func hash(_ scope: StoreScope) -> UInt64 { hasher.checksum(scope.bytes) }
 }

@@ -48,9 +48,7 @@ extension CacheStore {
   ) -> Int {
     guard isOpen else { return 0 }
     counters.removals.increment()
-    let number = fences.add(covers) { takeID() }
-    fences.drop(noTokenBefore: tokens.begin(at: number))
-    return visit(covers, number, in: keys, decide)
+    return visit(covers, invalidations.fence(covers) { takeID() }, in: keys, decide)
   }
 
   /// Visits the stored entries as a sweep does, but refuses no insert in flight.
