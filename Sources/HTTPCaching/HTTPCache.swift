@@ -48,7 +48,7 @@ public final class HTTPCache: Sendable {
     /// 1024 bytes are omitted.
     public var showsKeys: Bool
     /// The partition of requests that do not set one. It separates the responses of one account or site from those of
-    /// another in the same store. See ``Selection/partition(_:)``.
+    /// another in the same store. See ``HTTPCache/Selection/partition(_:)``.
     public var partition: String
     /// Which target URIs are equivalent; `nil` if each URI is distinct.
     public var targetRule: TargetRule?

@@ -13,8 +13,8 @@ extension HTTPCache {
   /// cache.expire(.patterns([.prefix("https://example.com/images/")]))
   /// ```
   ///
-  /// A partition that is `nil` is the configuration's. If a ``Configuration/targetRule`` is set, a target stands for its
-  /// equivalents, and patterns are compared with the result of the rule.
+  /// A partition that is `nil` is the configuration's. If a ``HTTPCache/Configuration/targetRule`` is set, a target stands
+  /// for its equivalents, and patterns are compared with the result of the rule.
   public struct Selection: Hashable, Sendable {
     enum Extent: Hashable, Sendable {
       /// - Parameter keepingPins: whether the responses that follow are pinned if these are.
@@ -44,8 +44,8 @@ extension HTTPCache {
       Selection(.target(target, keepingPins: false), partition: partition)
     }
 
-    /// All responses for the target of a request; its method and fields do not matter. Nothing if the request has no target, as
-    /// `TargetURI` says.
+    /// All responses for the target of a request; its method and fields do not matter. Nothing if the request has no
+    /// target, as `TargetURI` says.
     public static func target(of request: HTTPRequest, partition: String? = nil) -> Selection {
       TargetURI(request).map { target($0, partition: partition) } ?? Selection(.patterns([]))
     }
