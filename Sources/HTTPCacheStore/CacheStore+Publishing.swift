@@ -70,7 +70,7 @@ extension CacheStore {
     let reason = memory.place(
       EntryReference(.of(entry, id: id, spares: memory.spares)), key: entry.key, hash: hash,
       isComplete: { true },
-      objection: { self.objection(to: entry, since: token, hash: hash) })
+      objection: { self.objection(to: entry.key, in: entry.scopes, since: token, hash: hash) })
     guard let reason else { return .stored(EntryID(rawValue: id)) }
     if reason != .removedSince { withdraw(entry, id: id, hash: hash) }
     return .refused(InsertRefusal(reason))
@@ -89,13 +89,13 @@ extension CacheStore {
   /// Why an entry must not be published any more. It is called under the lock of the tier that will hold the entry,
   /// after its id was taken (see `Marks` in the essay).
   private func objection(
-    to entry: NewEntry, since token: RemovalToken?, hash: UInt64
+    to key: StoreKey, in scopes: [StoreScope], since token: RemovalToken?, hash: UInt64
   ) -> RefusalReason? {
     guard isOpen else { return .closed }
     guard let token else { return nil }
     let isOutdated =
       !removals.isCurrent(token.moment, for: hash)
-      || invalidations.keepsOut(entry.key, in: entry.scopes, since: token.sequence)
+      || invalidations.keepsOut(key, in: scopes, since: token.sequence)
     return isOutdated ? .removedSince : nil
   }
 
@@ -137,7 +137,10 @@ extension CacheStore {
     }
     let hash = hasher.hash(entry.key)
     let id = takeID()
-    let objection = { self.objection(to: entry, since: token, hash: hash) }
+    // Without the whole entry, of which each closure around this one would have a copy.
+    let objection = { [key = entry.key, scopes = entry.scopes] in
+      self.objection(to: key, in: scopes, since: token, hash: hash)
+    }
     let wasStreamed = file != nil
     var moment: StripedCounters.Moment?
     var isOnlyOnDisk = true

@@ -297,7 +297,7 @@ struct OriginConnectionStateMachineTests {
   }
 
   @Test(
-    "Each ending reaches whoever waits, and only once", arguments: moments, Leaver.allCases)
+    "Each ending reaches the waiting side, and only once", arguments: moments, Leaver.allCases)
   func ending(_ moment: Moment, _ leaver: Leaver) {
     var subject = subject(after: moment.events)
     let ending = leaver.kind.map(moment.failed) ?? moment.closed

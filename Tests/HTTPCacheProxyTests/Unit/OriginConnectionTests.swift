@@ -92,7 +92,7 @@ struct OriginConnectionTests {
     Course("Content that ends with the connection", ok + "\r\nab", ends: true, [200], "ab"),
     Course("An origin that closes", ok + "Connection: close\r\nContent-Length: 2\r\n\r\nab", [200], "ab"),
     Course("An origin of HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nab", [200], "ab"),
-    Course("A response that nobody asked for", ok + "Content-Length: 2\r\n\r\nab" + ok, [200], "ab"),
+    Course("A response without a request", ok + "Content-Length: 2\r\n\r\nab" + ok, [200], "ab"),
     Course(
       "Interim responses", hint + "HTTP/1.1 100 Continue\r\n\r\n" + ok + "Content-Length: 2\r\n\r\nab",
       [103, 100, 200], "ab", isReused: true),
@@ -118,19 +118,19 @@ struct OriginConnectionTests {
       ok + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", [],
       failure: .protocolError),
     Course(
-      "A coding that nobody asked for", ok + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", [],
+      "A coding that was not asked for", ok + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", [],
       failure: .protocolError),
     Course("A line that ends with LF alone", "HTTP/1.1 200 OK\n\n", [], failure: .protocolError),
     Course("Another protocol", "SSH-2.0-OpenSSH_9.2\r\n\r\n", [], failure: .protocolError),
     Course(
-      "A switch that nobody asked for", "HTTP/1.1 101 Yes\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", [],
+      "A switch that was not asked for", "HTTP/1.1 101 Yes\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", [],
       failure: .protocolError),
     Course(
       "Interim responses without an end", String(repeating: hint, count: 65),
       Array(repeating: 103, count: 64), failure: .protocolError),
   ]
 
-  /// What came of an exchange.
+  /// The result of an exchange.
   private final class Record: Sendable {
     struct State {
       var statuses: [Int] = []

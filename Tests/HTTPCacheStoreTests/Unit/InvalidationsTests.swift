@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import TestSupport
 import Testing
 
@@ -100,7 +101,7 @@ struct InvalidationsTests {
   @Test("The oldest token in use is known through random operations")
   func tokens() {
     var epochs = Invalidations.Epochs()
-    var random = SeededGenerator(seed: 7)
+    var random = SplitMix64(seed: 7)
     var model: [(number: UInt64, epoch: Invalidations.Epoch)] = []
     var next: UInt64 = 1
     for _ in 0..<5000 {
