@@ -20,7 +20,7 @@ struct FleetOptions: ParsableArguments {
   var sharedTrust = 2
   @Option(name: .customLong("case"), help: "Case of 'proxy' that measures local hits; may be repeated.")
   var cases: [ProxyCase] = [.hit, .zipf]
-  @OptionGroup var proxy: ProxyOptions
+  @OptionGroup var proxy: ProxyBenchOptions
 
   func validate() throws {
     try Limits.require(proxies, "proxies", in: 2...64)

@@ -7,7 +7,7 @@ import ChildProcesses
 import Foundation
 
 /// The flags of `proxy`.
-struct ProxyOptions: ParsableArguments {
+struct ProxyBenchOptions: ParsableArguments {
   @Option(help: "Seconds of each round of each server. A case has one more second of each server to warm up.")
   var seconds = 2
   @Option(help: "Number of rounds; in each, the servers take turns.")
@@ -98,7 +98,7 @@ struct ProxyCommand: BenchCommand {
 
   @Argument(help: "Cases to run.")
   var cases: [ProxyCase] = ProxyCase.allCases
-  @OptionGroup var options: ProxyOptions
+  @OptionGroup var options: ProxyBenchOptions
   var json: Bool { options.json }
 
   func report(_ progress: ProgressLine) throws -> Report {
@@ -106,7 +106,7 @@ struct ProxyCommand: BenchCommand {
   }
 
   static func report(
-    _ cases: [ProxyCase], _ options: ProxyOptions, _ progress: ProgressLine,
+    _ cases: [ProxyCase], _ options: ProxyBenchOptions, _ progress: ProgressLine,
     executable: String = OwnProgram.path
   ) throws -> Report {
     try requireProcessorTimes()

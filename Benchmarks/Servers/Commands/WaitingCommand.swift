@@ -41,7 +41,7 @@ struct WaitingCommand: BenchCommand {
   func validate() throws {
     try Limits.require(delay, "delay", in: 10...1500)
     try Limits.require(threads, "threads", in: 1...256)
-    try ProxyOptions.requireLabels(httpcache)
+    try ProxyBenchOptions.requireLabels(httpcache)
   }
 
   func report(_ progress: ProgressLine) async throws -> Report {

@@ -7,7 +7,7 @@ import Foundation
 
 /// Requests to servers that run as processes, in rounds that alternate between the servers.
 struct ProxyBench {
-  var options: ProxyOptions
+  var options: ProxyBenchOptions
   var cases: [ProxyCase]
   var servers: [ProxyServer]
   var generator: LoadGenerator

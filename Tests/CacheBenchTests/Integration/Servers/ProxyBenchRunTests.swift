@@ -37,7 +37,7 @@ import Testing
       "httpcache is not built",
       { BuiltProgram.exists("httpcache") && BuiltProgram.exists("cache-bench-servers") }))
   func endToEnd() async throws {
-    let options = try ProxyOptions.parse([
+    let options = try ProxyBenchOptions.parse([
       "--seconds", "1", "--rounds", "1", "--connections", "4", "--httpcache",
       "other=\(BuiltProgram.path("httpcache"))",
     ])

@@ -5,6 +5,7 @@ import HTTPCacheProxy
 import HTTPCaching
 import Logging
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite("Health and readiness", .timeLimit(.minutes(10)))

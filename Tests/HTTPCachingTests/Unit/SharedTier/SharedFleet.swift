@@ -72,7 +72,8 @@ struct SharedFleet {
     clock: ManualClock? = nil, isStarted: Bool = false,
     configure: (inout HTTPCache.Configuration) -> Void = { _ in }
   ) throws -> Node {
-    let tier = InMemorySharedTier(server)
+    let tier = InMemorySharedTier(
+      server, emptyRecord: Removal(HTTPCache.Selection(.scopes([]))).payload(node: 0))
     let events = Recorder<HTTPCache.SharedTierEvent>()
     var configuration = HTTPCache.Configuration(kind: kind)
     var options = HTTPCache.SharedTierOptions(tier)

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
+import HTTPCaching
 
 /// The reference implementation of a shared tier's engine, in memory, for tests: what the methods of ``SharedTier`` mean
 /// in the simplest code. Each node has its own ``InMemorySharedTier`` on it.
@@ -100,7 +101,7 @@ package final class InMemorySharedServer: Sendable {
 
   // MARK: - The methods of a tier
 
-  func find(_ key: [UInt8]) -> [FoundSharedEntry] {
+  package func find(_ key: [UInt8]) -> [FoundSharedEntry] {
     let now = clock.now
     return state.withLock { state in
       (state.entries[key]?.values).map { variants in
@@ -112,7 +113,7 @@ package final class InMemorySharedServer: Sendable {
     }
   }
 
-  func store(_ entry: SharedEntry) -> SharedStoring {
+  package func store(_ entry: SharedEntry) -> SharedStoring {
     let now = clock.now
     return state.withLock { state in
       guard entry.position.epoch == state.epoch, entry.position.number + 1 >= state.first,
@@ -135,7 +136,7 @@ package final class InMemorySharedServer: Sendable {
     }
   }
 
-  func append(_ removal: SharedRemoval) -> SharedLogPosition {
+  package func append(_ removal: SharedRemoval) -> SharedLogPosition {
     state.withLock { state in
       state.removals.append(removal)
       for key in removal.keys { state.entries[key] = nil }
@@ -143,7 +144,7 @@ package final class InMemorySharedServer: Sendable {
     }
   }
 
-  func records(after position: SharedLogPosition) -> SharedLogPage {
+  package func records(after position: SharedLogPosition) -> SharedLogPage {
     state.withLock { state in
       let from = position.epoch == state.epoch ? Swift.max(position.number + 1, state.first) : state.first
       let skipped = Swift.min(Int(from - state.first), state.removals.count)
@@ -155,7 +156,7 @@ package final class InMemorySharedServer: Sendable {
     }
   }
 
-  func heartbeat(_ node: SharedNode) -> SharedLogHead {
+  package func heartbeat(_ node: SharedNode) -> SharedLogHead {
     let now = clock.now
     return state.withLock { state in
       state.nodes[node.id] = Registration(applied: node.applied, end: now.advanced(by: node.lifetime))
@@ -167,9 +168,9 @@ package final class InMemorySharedServer: Sendable {
     }
   }
 
-  func leave(_ node: SharedNode) { state.withLock { $0.nodes[node.id] = nil } }
+  package func leave(_ node: SharedNode) { state.withLock { $0.nodes[node.id] = nil } }
 
-  func acquire(_ lease: SharedLease) -> Bool {
+  package func acquire(_ lease: SharedLease) -> Bool {
     let now = clock.now
     return state.withLock { state in
       if let present = state.leases[lease.key], present.end > now, present.owner != lease.owner {
@@ -180,7 +181,7 @@ package final class InMemorySharedServer: Sendable {
     }
   }
 
-  func release(_ lease: SharedLease) {
+  package func release(_ lease: SharedLease) {
     state.withLock { state in
       if state.leases[lease.key]?.owner == lease.owner { state.leases[lease.key] = nil }
     }

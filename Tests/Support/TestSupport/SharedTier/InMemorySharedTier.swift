@@ -3,6 +3,7 @@
 
 import CacheMutex
 import HTTPCacheEngine
+import HTTPCaching
 
 /// One node's connection to an ``InMemorySharedServer``, with faults that a test switches on and off.
 package final class InMemorySharedTier: SharedTier {
@@ -35,8 +36,13 @@ package final class InMemorySharedTier: SharedTier {
   private let hanging = Mutex<[CheckedContinuation<Void, Never>]>([])
   private let calls = Atomic<Int>(0)
 
-  package init(_ server: InMemorySharedServer) {
+  /// The payload of a record that removes nothing.
+  private let emptyRecord: [UInt8]
+
+  /// - Parameter emptyRecord: the payload that `emptyingRecords` puts in the place of each record's.
+  package init(_ server: InMemorySharedServer, emptyRecord: [UInt8] = []) {
     self.server = server
+    self.emptyRecord = emptyRecord
   }
 
   package var fault: Fault {
@@ -109,8 +115,7 @@ package final class InMemorySharedTier: SharedTier {
     let limit = wait + .seconds(1)
     var page = try await call(within: limit, counts: false) { [server] in server.records(after: position) }
     if fault == .emptyingRecords {
-      let nothing = Removal(HTTPCache.Selection(.scopes([]))).payload(node: 0)
-      for index in page.records.indices { page.records[index].payload = nothing }
+      for index in page.records.indices { page.records[index].payload = emptyRecord }
     }
     if fault == .misnumberingRecords {
       for index in page.records.indices.dropFirst() { page.records[index].number = 0 }

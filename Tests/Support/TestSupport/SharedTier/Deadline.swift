@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
+import HTTPCaching
 
 /// A call took longer than it may.
 struct DeadlineExceeded: Error, CustomStringConvertible {
