@@ -115,9 +115,14 @@ final class HopClient: Sendable {
       "The client followed a redirect by itself, so the response is not cached. Use redirectConfiguration: .disallow.",
       metadata: ["url": "\(template.url)"])
     var head = try HTTPResponse(response.history[0].responseHead)
+    // A targeted field (RFC 9213) would come before it.
+    let targeted = Set(head.headerFields.map(\.name).filter { $0.canonicalName.hasSuffix("-cache-control") })
+    for name in targeted { head.headerFields[name] = nil }
     head.headerFields[.cacheControl] = "no-store"
-    // The target must not confirm or complete what is stored under the first URL.
-    if template.body == nil, HTTPRequest(template, decoding: false) != request {
+    // The target must not confirm or complete what is stored under the first URL. Only a retrieval may be sent again.
+    if template.body == nil, [.GET, .HEAD].contains(template.method),
+      HTTPRequest(template, decoding: false) != request
+    {
       reply.followed = try await client.execute(template, deadline: .distantFuture, logger: logger)
     } else {
       reply.followed = response

@@ -497,6 +497,8 @@ public final class CacheStore: Sendable {
   @discardableResult
   package func removeAll(since time: Int64) -> Int {
     removals.advanceAll()
+    // An update in flight would make an older entry, which stays, one since then.
+    _ = invalidations.fence({ key, _ in key != nil }) { takeID() }
     let count = entryCount
     disk?.removeAll(since: time)
     changes.advanceAll()

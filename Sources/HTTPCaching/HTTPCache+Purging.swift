@@ -61,8 +61,7 @@ extension HTTPCache {
       return Selection(.target(responses.keyed(target), keepingPins: keepingPins), partition: partition)
     case .patterns: return Selection(selection.extent, partition: partition)
     case .origin(let target, let group):
-      let own = Selection(.origin(responses.keyed(target), group: group), partition: partition)
-      return Selection(.scopes(own.scopes))
+      return Selection(.origin(responses.keyed(target), group: group), partition: partition)
     case .groupOfAnyOrigin, .scopes, .partition, .since, .before, .all: return selection
     }
   }

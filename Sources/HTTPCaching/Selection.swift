@@ -147,7 +147,13 @@ extension HTTPCache.Selection {
     case .groupOfAnyOrigin(let group):
       // As `CacheKey.scope(group:)` makes the scope of a group.
       let end = [0, 0] + Array(group.utf8)
-      return { _, scopes in scopes?.contains { $0.bytes.suffix(end.count).elementsEqual(end) } ?? true }
+      return { _, scopes in
+        scopes?.contains { scope in
+          // Not the three zeros that end the scope of a partition: a group may have an empty name.
+          let start = scope.bytes.count - end.count
+          return start > 0 && scope.bytes[start - 1] != 0 && scope.bytes[start...].elementsEqual(end)
+        } ?? true
+      }
     case .scopes, .origin, .partition:
       let own = scopes.map { StoreScope($0) }
       return { _, scopes in scopes?.contains { own.contains($0) } ?? true }

@@ -60,12 +60,13 @@ struct PurgeRequest: Sendable {
 
   private func purge() throws(Fault) -> Purge {
     var (targets, patterns, groups) = ([TargetURI](), [TargetPattern](), [String]())
-    var (others, isAll, isSoft) = ([HTTPCache.Selection](), false, false)
+    var (origins, isAll, isSoft) = ([HTTPCache.Selection](), false, false)
+    var since: HTTPCache.Selection?
     let parameters = try Self.parameters(query[...]) + contentParameters()
     for (name, value) in parameters {
       switch name {
       case "url": targets.append(try Self.target(value, name))
-      case "origin": others.append(.origin(of: try Self.target(value, name)))
+      case "origin": origins.append(.origin(of: try Self.target(value, name)))
       case "glob": patterns.append(.glob(try Self.pattern(value, name)))
       case "prefix":
         try Self.refuseUserInformation(value, name)
@@ -74,29 +75,41 @@ struct PurgeRequest: Sendable {
         guard !value.isEmpty else { throw Fault("group: expected a name, found nothing.") }
         groups += GroupName.possible(value)
       case "since":
-        guard let time = Int64(value), (0...1 << 40).contains(time) else {
+        guard value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+          let time = Int64(value), time <= 1 << 40
+        else {
           throw Fault("since: expected seconds since 1970, found '\(value.prefix(200))'.")
         }
-        others.append(.since(Timestamp(seconds: time)))
+        since = .since(Timestamp(seconds: time))
       case "all": isAll = try Self.flag(value, name)
       case "soft": isSoft = try Self.flag(value, name)
       default: throw Fault("unknown parameter '\(name)'.")
       }
     }
     guard targets.count <= Self.targetLimit else { throw Fault("expected at most \(Self.targetLimit) URLs.") }
-    guard patterns.count + groups.count + others.count <= Self.patternLimit else {
+    guard patterns.count + groups.count + origins.count <= Self.patternLimit else {
       throw Fault("expected at most \(Self.patternLimit) patterns, groups or origins.")
     }
-    var selections = others
+    // To select less by both would be as plausible as to select more.
+    guard groups.isEmpty || origins.isEmpty else {
+      throw Fault("group cannot be combined with origin; with url, it is the group of that origin.")
+    }
+    var selections = origins
     if groups.isEmpty {
       selections += targets.map { .target($0) }
     } else {
-      let origins = targets.isEmpty ? [nil] : targets.map { Optional($0) }
-      selections += origins.flatMap { origin in groups.map { .group(inField: $0, of: origin) } }
+      let owners = targets.isEmpty ? [nil] : targets.map { Optional($0) }
+      selections += owners.flatMap { origin in groups.map { .group(inField: $0, of: origin) } }
     }
     if !patterns.isEmpty {
       guard groups.isEmpty else { throw Fault("group cannot be combined with prefix or glob.") }
       selections.append(.patterns(patterns))
+    }
+    if let since {
+      guard selections.isEmpty else {
+        throw Fault("since cannot be combined with other parameters than soft.")
+      }
+      selections = [since]
     }
     if isAll {
       guard selections.isEmpty else { throw Fault("all cannot be combined with other parameters than soft.") }
@@ -117,11 +130,13 @@ struct PurgeRequest: Sendable {
 
   private func contentParameters() throws(Fault) -> [(name: String, value: String)] {
     let text = String(decoding: content, as: UTF8.self)
-    // Some clients send everything as a form.
-    guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
-      return try Self.parameters(text.prefix { !$0.isNewline })
+    var parameters: [(name: String, value: String)] = []
+    for line in text.split(whereSeparator: \.isNewline) {
+      // Some clients send everything as a form.
+      let isURL = line.hasPrefix("http://") || line.hasPrefix("https://")
+      parameters += isURL ? [("url", String(line))] : try Self.parameters(line)
     }
-    return text.split(whereSeparator: \.isNewline).filter { !$0.isEmpty }.map { ("url", String($0)) }
+    return parameters
   }
 
   /// Reads a flag. It is on if it is present; a flag that is explicitly off is an error, because it does not say what

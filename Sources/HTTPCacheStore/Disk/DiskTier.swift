@@ -133,7 +133,12 @@ final class DiskTier: Sendable {
     } else {
       _ = self.yield(hash: hash, variant: entry.variant.rawValue)
     }
-    if case .stored = outcome { file?.keep() } else { file?.discard() }
+    if case .stored = outcome {
+      file?.keep()
+    } else {
+      file?.discard()
+      log.writeAtOnce()
+    }
     file = nil
     // By now the index knows the body file as the entry's. So the sync includes it, and the file is removed once if the
     // sync fails.
@@ -203,8 +208,7 @@ final class DiskTier: Sendable {
   }
 
   private func yield(hash: UInt64, fingerprint: UInt32) -> (StripedCounters.Moment, isOnlyVariant: Bool) {
-    defer { if context.options.writesAtOnce { log.flush() } }
-    return log.withRoom { log in
+    log.withRoom { log in
       log.forget(hash: hash, fingerprint: fingerprint)
       context.changes.advance(for: hash)
       return (context.changes.moment(for: hash), !hasEntry(for: hash))

@@ -76,10 +76,21 @@ extension CacheStore {
         }
       }
     }
+    if disk != nil {
+      // A lookup that has read an entry whose place was reclaimed before the sweep came there must not copy it to memory.
+      if let keys { for key in keys { changes.advance(for: hasher.hash(key)) } } else { changes.advanceAll() }
+    }
     if let keys {
       for key in keys { change(memory.peek(key, hash: hasher.hash(key)), &sweep, decide) }
     } else {
       for shard in 0..<memory.shardCount { change(memory.entries(inShard: shard), &sweep, decide) }
+    }
+    if let disk {
+      // What a pin has written meanwhile, and memory has evicted since.
+      for hash in disk.sweeper.missedHashes {
+        let heads = sweep.heads(for: hash, disk)
+        change(heads.filter { sweep.covers($0.key, nil) }, &sweep, decide)
+      }
     }
     if let disk, let ended = sweep.disk { disk.sweeper.finish(ended) }
     return sweep.count

@@ -38,7 +38,9 @@ extension SentRequest {
       }
       let isUpdated = store.updateMetadata(
         of: entry, key: entry.storeKey, storedAt: responses.storedAt(update.response.facts.responseTime),
-        in: old.scopes(under: key).map { StoreScope($0) }, unlessSweptSince: tokens.key
+        // A 304 may take the response into a group that was removed meanwhile.
+        in: (old.scopes(under: key) + update.response.scopes(under: key)).map { StoreScope($0) },
+        unlessSweptSince: tokens.key
       ) {
         StoredResponse.encoded(
           update.response, replacing: update == outcome.addition ? nil : old.selecting,

@@ -23,7 +23,7 @@ struct Removal: Hashable, Sendable {
 /// |---|---|---|
 /// | 1 | yes | partition, target |
 /// | 2 | yes | partition, patterns |
-/// | 3 | yes | partition, any target of the origin, group: only earlier versions wrote it |
+/// | 3 | yes | partition, any target of the origin, group: written if the responses become stale |
 /// | 4, 132 | no | scopes |
 /// | 5, 133 | no | partition |
 /// | 6, 134 | no | since, milliseconds since 1970 (8) |
@@ -61,6 +61,11 @@ extension Removal {
       begin(.patterns)
       bytes.add(selection.ownPartition)
       for pattern in patterns { bytes.add(pattern.description) }
+    case .origin(let target, let group?) where isSoft:
+      begin(.group)
+      bytes.add(selection.ownPartition)
+      bytes.add(target.text)
+      bytes.add(group)
     case .origin, .scopes:
       begin(.scopes)
       for scope in selection.scopes { bytes.add(scope) }
@@ -124,7 +129,7 @@ extension Removal {
       guard let partition = reader.string(), let target = reader.target(), let group = reader.string() else {
         return nil
       }
-      return HTTPCache.Selection(.scopes([CacheKey(target, partition: partition).scope(group: group)]))
+      return .group(inField: group, of: target, partition: partition)
     case .scopes:
       var scopes: [[UInt8]] = []
       while !reader.isAtEnd {

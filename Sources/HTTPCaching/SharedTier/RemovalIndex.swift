@@ -22,7 +22,7 @@ struct RemovalIndex: Sendable {
   /// The number of the latest removal of a key or scope, by its hash: another with the same hash is fetched once more.
   private var tags: [UInt64: UInt64] = [:]
   /// Removals by pattern, each once, in the order of their numbers.
-  private var rules: [(number: UInt64, selection: HTTPCache.Selection, covers: CacheStore.Coverage)] = []
+  private var rules: [(number: UInt64, bytes: [UInt8], covers: CacheStore.Coverage)] = []
 
   private enum Tag: Hashable {
     case key([UInt8])
@@ -47,13 +47,15 @@ struct RemovalIndex: Sendable {
     switch selection.extent {
     case .all, .since, .before: floor = max(floor, number)
     case .patterns:
-      if let known = rules.firstIndex(where: { $0.selection == selection }) {
+      // As bytes: partitions and patterns that are equal by Unicode's rules are different ones.
+      let bytes = Removal(selection).payload(node: 0)
+      if let known = rules.firstIndex(where: { $0.bytes == bytes }) {
         guard rules[known].number < number else { return }
         rules.remove(at: known)
       }
       // A node knows its own removals before earlier ones of others.
       let place = rules.firstIndex { $0.number > number } ?? rules.endIndex
-      rules.insert((number, selection, selection.coverage), at: place)
+      rules.insert((number, bytes, selection.coverage), at: place)
       if rules.count > Self.ruleLimit { floor = max(floor, rules.removeFirst().number) }
     case .groupOfAnyOrigin(let group): add([.group(Array(group.utf8))], number)
     case .target, .origin, .scopes, .partition:

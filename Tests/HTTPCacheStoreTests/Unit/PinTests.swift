@@ -573,4 +573,38 @@ struct PinTests {
       store.clearMemory()
     }
   }
+
+  @Test("A sweep finds what a pin has written meanwhile and memory has evicted")
+  func pinnedDuringSweep() throws {
+    var configuration = configuration(memory: 1 << 20, disk: 16 << 20)
+    configuration.diskAdmission = .secondTime
+    let store = try CacheStore(configuration)
+    store.insert(entry(key(2), number: 2, tiers: .disk))
+    store.insert(entry(key(1), number: 1))
+    #expect(store.usage.diskEntries == 1)
+    var isFirst = true
+    store.sweep({ _, _ in true }) { _ in
+      if isFirst {
+        isFirst = false
+        try? store.pin(key(1))
+        store.clearMemory()
+      }
+      return .remove
+    }
+    for number in 1...2 { #expect(store.lookup(key(number)).isEmpty) }
+  }
+
+  @Test("Without a write buffer, what a lower capacity carries is written when the call returns")
+  func carriedAtOnce() throws {
+    let store = try CacheStore(configuration(disk: 4 << 20, sync: .removals))
+    for number in 0..<600 { store.insert(entry(key(number), number: number, size: 5000)) }
+    for number in 0..<600 { _ = store.lookup(key(number)) }
+    store.setCapacity(disk: 2 << 20)
+    #expect(store.disk?.log.bufferedBytes == 0)
+    let present = (0..<600).filter { !store.lookup(key($0)).isEmpty }
+    // As a crash would leave it.
+    let again = try CacheStore(try scratch.copy().configuration(disk: 2 << 20))
+    #expect(!present.isEmpty)
+    #expect((0..<600).filter { !again.lookup(key($0)).isEmpty } == present)
+  }
 }

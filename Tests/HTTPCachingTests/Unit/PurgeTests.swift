@@ -362,6 +362,52 @@ struct PurgeTests {
       }
     }
   }
+
+  @Test("A group with an empty name has only its members", arguments: [nil, "p"])
+  func emptyGroup(partition: String?) async throws {
+    let setting = try Setting { if let partition { $0.partition = partition } }
+    let origin = MemoryOrigin { [groups] request, _ in
+      var fields: HTTPFields = [.cacheControl: "max-age=60"]
+      if request.path == "/member" { fields[groups] = "\"\"" }
+      return .ok("1", fields)
+    }
+    for path in ["/member", "/other"] { _ = try await setting.get(path, from: origin) }
+    #expect(setting.cache.remove(.group("")).count == 1)
+    #expect(setting.cache.storedResponse(for: .get("/member")) == nil)
+    #expect(setting.cache.storedResponse(for: .get("/other")) != nil)
+  }
+
+  enum Joined: CaseIterable { case groupOfAnyOrigin, group, since }
+
+  @Test(
+    "A 304 in flight does not bring a response into what is purged meanwhile",
+    arguments: Joined.allCases, [false, true])
+  func joining(joined: Joined, softly: Bool) async throws {
+    let (setting, gate) = (try Setting(), Gate())
+    let origin = MemoryOrigin { [groups] request, number in
+      if number != 2 { return .ok("\(number)", [.cacheControl: "max-age=60", .eTag: "\"1\""]) }
+      await gate.wait()
+      return TransportResponse(
+        head: HTTPResponse(
+          status: .notModified,
+          headerFields: [.cacheControl: "max-age=60", .eTag: "\"1\"", groups: "\"g\""]))
+    }
+    _ = try await setting.get("/b/1", from: origin)
+    setting.clock.advance(seconds: 70)
+    let first = Task { try await setting.get("/b/1", from: origin).source }
+    await gate.arrived(1)
+    let target = try #require(TargetURI(.get("/b/1")))
+    let selection: HTTPCache.Selection =
+      switch joined {
+      case .groupOfAnyOrigin: .group("g")
+      case .group: .group("g", of: target)
+      case .since: .since(Timestamp(milliseconds: setting.clock.now.milliseconds - 1000))
+      }
+    if softly { setting.cache.expire(selection) } else { setting.cache.remove(selection) }
+    gate.open()
+    #expect(try await first.value == .validated)
+    #expect(try await setting.get("/b/1", from: origin).source != .hit)
+  }
 }
 
 extension String {

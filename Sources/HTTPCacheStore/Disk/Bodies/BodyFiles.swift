@@ -18,7 +18,8 @@ struct BodyFiles: Sendable {
 
   /// Reserves bytes for an unfinished body file. Returns `false` if there is no room, or the store is closed.
   func reserve(_ bytes: Int) -> Bool {
-    log.withRoom(bytes, for: .entry) { log in
+    defer { log.writeAtOnce() }
+    return log.withRoom(bytes, for: .entry) { log in
       guard !log.isClosed, log.space.fits(bytes + log.pinReserve) else { return false }
       log.space.reserve(bytes)
       return true

@@ -108,8 +108,14 @@ final class LockedLog: Sendable {
   ) -> Result {
     let reserved = reserve(DiskRoom(bytes: bytes, use: use, capacity: capacity, mayWait: true))
     // Not by a closure around `body`: the compiler would copy what that has captured, for a tenth of an insert.
-    return withLock(releasing: reserved, body)
+    let result = withLock(releasing: reserved, body)
+    // An insert writes by itself, and learns whether its entry was written.
+    if use != .entry { writeAtOnce() }
+    return result
   }
+
+  /// Writes what room was made for has carried, if no write may wait.
+  func writeAtOnce() { if context.options.writesAtOnce { flush() } }
 
   /// Makes room, and reserves it. Returns the reserved bytes.
   private func reserve(_ room: DiskRoom) -> Int {

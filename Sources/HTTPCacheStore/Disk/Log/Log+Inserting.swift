@@ -57,7 +57,7 @@ extension Log {
       let orphan = old.flatMap { catalog.index.remove($0) }
       let isOnly = !catalog.index.contains(header.hash)
       let slot = catalog.index.insert(entry, hash: header.hash)
-      catalog.sweeps.add(header.id)
+      catalog.sweeps.add(header.id, hash: header.hash)
       if bodyFileSize > 0 { catalog.index.setBodyFile((header.bodyFile, bodyFileSize), of: slot) }
       if isPinned { catalog.index.pin(slot, limit: pinLimit) }
       return (orphan, isOnly)

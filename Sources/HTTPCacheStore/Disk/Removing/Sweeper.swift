@@ -160,8 +160,11 @@ struct Sweeper: Sendable {
 
   /// Whether a sweep that has visited the disk has visited an entry that memory holds.
   func hasVisited(_ hash: UInt64, id: UInt64) -> Bool {
-    catalog.withLock { $0.index.slot(for: hash, id: id) != nil && !$0.sweeps.mayHaveMissed(id) }
+    catalog.withLock { $0.index.slot(for: hash, id: id) != nil && $0.sweeps.missed[id] == nil }
   }
+
+  /// The hashes of the keys whose entries came to the disk while a sweep visited it.
+  var missedHashes: Set<UInt64> { catalog.withLock { Set($0.sweeps.missed.values) } }
 
   /// Whether a sweep is in progress. Under the log's lock, none begins meanwhile.
   var isSweeping: Bool { catalog.withLock { $0.sweeps.count > 0 } }

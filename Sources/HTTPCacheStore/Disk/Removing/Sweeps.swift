@@ -9,7 +9,8 @@ struct Sweeps: Sendable {
   private(set) var count = 0
   /// The number of the latest sweep: see ``Sweeper/Sweep/number``.
   private var number: UInt64 = 0
-  private var missed: Set<UInt64> = []
+  /// The hashes of their keys, by their ids.
+  private(set) var missed: [UInt64: UInt64] = [:]
 
   mutating func begin(_ number: UInt64) {
     count += 1
@@ -22,9 +23,7 @@ struct Sweeps: Sendable {
   }
 
   /// Records that an entry was added to the index.
-  mutating func add(_ id: UInt64) {
-    if id < number { missed.insert(id) }
+  mutating func add(_ id: UInt64, hash: UInt64) {
+    if id < number { missed[id] = hash }
   }
-
-  func mayHaveMissed(_ id: UInt64) -> Bool { missed.contains(id) }
 }

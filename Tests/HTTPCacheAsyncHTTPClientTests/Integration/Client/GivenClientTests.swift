@@ -190,4 +190,20 @@ struct GivenClientTests {
     }
     await origin.stop()
   }
+
+  @Test(
+    "A request with an unsafe method is sent once, whatever the client follows", arguments: [true, false])
+  func unsafe(isDelete: Bool) async throws {
+    try await Self.with(following: true) { request in
+      request.target == "/2" ? .init(body: "ok") : .init(status: 307, fields: [.location: "/2"])
+    } test: { (fixture: Fixture) async throws in
+      var request = fixture.request("/1")
+      request.method = isDelete ? .DELETE : .POST
+      var options = CachingHTTPClient.RequestOptions()
+      options.policy = .reloadRevalidatingCacheData
+      _ = try await fixture.client.execute(request, timeout: .minutes(4), options: options)
+      let sent = fixture.origin.requests.map { "\($0.method) \($0.target)" }
+      #expect(sent == ["\(request.method) /1", "\(request.method) /2"])
+    }
+  }
 }

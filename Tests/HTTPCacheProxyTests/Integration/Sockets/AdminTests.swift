@@ -107,7 +107,9 @@ struct AdminTests {
         ("?group=none&url=\(url)/", "", []),
         ("?group=g&url=http://b.example/", "", []), ("?all", "", paths), ("?all=1", "", paths),
         ("?group=g", "", paths), ("?origin=\(url)/none", "", paths), ("?origin=http://b.example/", "", []),
-        ("?since=0", "", paths), ("?since=99999999999&url=\(url)/1", "", ["/1"]),
+        ("?since=0", "", paths), ("?since=99999999999", "", []),
+        ("", "origin=http://b.example/\norigin=\(url)/\n", paths),
+        ("", "url=\(url)/1\r\n\(url)/2\r\n", ["/1", "/2"]),
       ] {
         for path in paths { _ = try await proxy.get(path) }
         let isCounted = query == "?group=g" || !(query + content).contains(/group|origin/)
@@ -172,7 +174,10 @@ struct AdminTests {
       ("?group=g&url=http://a:b@a.example/", ""), ("?url=http://a.example/&url=ftp://a.example/", ""),
       ("?glob=", ""), ("?prefix=", ""),
       ("?group=g&all", ""), ("?origin=a.example", ""), ("?origin=", ""), ("?since=", ""), ("?since=-1", ""),
-      ("?since=yesterday", ""), ("?since=0&all", ""), ("?group=&url=http://a.example/", ""),
+      ("?since=yesterday", ""), ("?since=0&all", ""), ("?since=%2B5", ""),
+      ("?since=0&url=http://a.example/", ""), ("?since=0", "http://a.example/"),
+      ("?group=g&origin=http://a.example/", ""),
+      ("", "group=g\ngarbage"), ("", "origin=http://a.example/\n%zz"), ("?group=&url=http://a.example/", ""),
       ("?group=g&url=http://a.example/&glob=*", ""),
       ("?group=50%&url=http://a.example/", ""), ("?group=50%2&url=http://a.example/", ""),
       ("?group=%+1&url=http://a.example/", ""), ("?url=http://a.example/%zz", ""), ("?%=", ""),

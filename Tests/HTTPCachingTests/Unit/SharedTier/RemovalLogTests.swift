@@ -156,7 +156,7 @@ struct RemovalLogTests {
     func text(_ text: String) -> [UInt8] { [UInt8(text.utf8.count), 0, 0, 0] + text.utf8 }
     let target = TargetURI(scheme: "https", authority: "a.example", path: "/x")
     let time: [UInt8] = [0x88, 0x13, 0, 0, 0, 0, 0, 0]
-    let group = HTTPCache.Selection(.scopes([CacheKey(target, partition: "p").scope(group: "g")]))
+    let group = HTTPCache.Selection.group("g", of: target, partition: "p")
     let origin = text("https://a.example")
     for (bytes, removal, isWritten) in [
       ([1, 1] + text("p") + text(target.text), Removal(.target(target, partition: "p"), isSoft: true), true),
@@ -168,7 +168,7 @@ struct RemovalLogTests {
         [2, 0] + text("") + text("glob *.css") + text("prefix https://a.example/"),
         Removal(.patterns([.glob("*.css"), .prefix("https://a.example/")], partition: "")), true
       ),
-      ([3, 1] + text("p") + text(target.text) + text("g"), Removal(group, isSoft: true), false),
+      ([3, 1] + text("p") + text(target.text) + text("g"), Removal(group, isSoft: true), true),
       ([3, 0] + text("p") + text(target.text) + text("g"), Removal(group), false),
       ([4] + origin, Removal(.init(.scopes([Array("https://a.example".utf8)]))), true),
       ([5] + text("p"), Removal(.partition("p")), true),
