@@ -70,7 +70,7 @@ extension HTTPCache {
     /// All responses in a group, of any origin and in any partition.
     public static func group(_ name: String) -> Selection { group(inField: GroupName.inField(name), of: nil) }
 
-    /// All responses in a group as it is named in fields, of any origin and in any partition if there is no target.
+    /// All responses in a group as it is named in fields. Without a target: of any origin, in any partition.
     package static func group(
       inField text: String, of target: TargetURI?, partition: String? = nil
     ) -> Selection {

@@ -235,7 +235,7 @@ struct OriginConnectionStateMachine {
 
   /// Records that the response after an interim one is wanted.
   ///
-  /// - Throws: why there is none.
+  /// - Throws: the error that ended the connection, if it has ended.
   mutating func nextRequested() throws(OriginError) {
     guard exchange?.response == .interim else {
       if case .closed(let error?) = state { throw error }

@@ -5,14 +5,6 @@ import CacheMutex
 import NIOCore
 import NIOPosix
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
-
 /// A server on 127.0.0.1 with a task for each connection, from the moment it is accepted.
 ///
 /// An asynchronous channel must be run, or the process ends. A channel that waited in a sequence of accepted
@@ -21,8 +13,8 @@ package final class LoopbackServer: Sendable {
   package let port: Int
   private let channel: any Channel
   private let connections: Connections
-  /// Keeps the port after the server has been stopped.
-  private let place = Mutex<PortHolder?>(nil)
+  /// Keeps the port after the server has been stopped, without a moment in which it is free.
+  private let place: PortHolder?
 
   /// The tasks of the open connections.
   private final class Connections: Sendable {
@@ -62,6 +54,7 @@ package final class LoopbackServer: Sendable {
     self.channel = channel
     self.connections = connections
     port = channel.localAddress?.port ?? 0
+    place = PortHolder(port, isShared: true)
   }
 
   /// Starts a server.
@@ -81,6 +74,7 @@ package final class LoopbackServer: Sendable {
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.backlog, value: 4096)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .serverChannelOption(.socketOption(PortHolder.sharing), value: 1)
       .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -101,35 +95,6 @@ package final class LoopbackServer: Sendable {
   /// Closes the port and all connections. The port stays closed as long as this object exists.
   package func stop() async {
     try? await channel.close()
-    let port = port
-    place.withLock { if $0 == nil { $0 = PortHolder(port) } }
     await connections.stop()
   }
-}
-
-/// Keeps a port of 127.0.0.1 without listening, so that connections to it are refused. Otherwise the system could give
-/// the port to the next server of another test, which would answer.
-private final class PortHolder: Sendable {
-  private let descriptor: Int32
-
-  init?(_ port: Int) {
-    #if canImport(Glibc)
-      let kind = Int32(SOCK_STREAM.rawValue)
-    #else
-      let kind = SOCK_STREAM
-    #endif
-    let descriptor = socket(AF_INET, kind, 0)
-    guard descriptor >= 0 else { return nil }
-    self.descriptor = descriptor
-    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-    // Connections that the server has closed still exist in the system.
-    var yes: Int32 = 1
-    setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-    guard let address = try? SocketAddress(ipAddress: "127.0.0.1", port: port) else { return nil }
-    let failed = address.withSockAddr { address, size in bind(descriptor, address, socklen_t(size)) } != 0
-    // Another process took the port first: its server answers, as before.
-    if failed { return nil }
-  }
-
-  deinit { close(descriptor) }
 }

@@ -4,7 +4,6 @@
 #if Redis
   import CacheMutex
   import Foundation
-  import NIOCore
 
   extension RedisServer {
     /// Ports that this process was given: a port is free again before its server uses it, and while that restarts.
@@ -17,27 +16,15 @@
     ///
     /// - Parameter offset: a second port that must be free too: a node of a cluster uses the port plus 10000.
     package static func freePort(offset: Int? = nil) throws -> Int {
+      func isFree(_ port: Int) -> Bool { PortHolder(port, isShared: false) != nil }
       for _ in 0..<1000 {
         let port = Int.random(in: 12_000..<22_000)
-        guard try isFree(port), try offset.map({ try isFree(port + $0) }) ?? true,
+        guard isFree(port), offset.map({ isFree(port + $0) }) ?? true,
           given.withLock({ $0.insert(port).inserted })
         else { continue }
         return port
       }
       throw Failure(description: "there is no free port from 12000 to 21999 on 127.0.0.1")
-    }
-
-    /// Binds a port, and frees it again.
-    private static func isFree(_ port: Int) throws -> Bool {
-      #if canImport(Glibc)
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-      #else
-        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
-      #endif
-      guard descriptor >= 0 else { return false }
-      defer { close(descriptor) }
-      let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
-      return address.withSockAddr { bind(descriptor, $0, socklen_t($1)) == 0 }
     }
   }
 #endif
