@@ -68,7 +68,8 @@ struct CachedLoad: Sendable {
   ///   - file: the file with the request's content.
   ///   - isIntercepted: `false` if the request goes to the origin as if there were no cache.
   init(
-    request: URLRequest, file: URL? = nil, binding: CacheBinding, options: RequestOptions = RequestOptions(),
+    request: URLRequest, file: URL? = nil, binding: CacheBinding,
+    options: HTTPCacheSession.RequestOptions = .init(),
     isIntercepted: Bool = true
   ) {
     self.request = request

@@ -347,7 +347,7 @@ struct CacheSessionTests {
       .init(status: request.target == "/error" ? 500 : 200, fields: [.cacheControl: "no-store"], body: "a")
     } test: { setting, session, _ async throws in
       let request = try setting.request("/a")
-      let hour = RequestOptions(lifetime: .seconds(3600))
+      let hour = HTTPCacheSession.RequestOptions(lifetime: .seconds(3600))
       _ = try await session.data(for: request, options: hour)
       let (_, hit) = try await session.data(for: request)
       #expect((hit.source, hit.reason) == (.hit, .freshByApplication))
@@ -360,8 +360,8 @@ struct CacheSessionTests {
       #expect(try await session.data(for: setting.request("/error")).1.source == .network)
       // Another partition has its own responses.
       _ = try await session.data(
-        for: request, options: RequestOptions(lifetime: .seconds(60), partition: "b"))
-      #expect(try await session.data(for: request, options: RequestOptions(partition: "b")).1.source == .hit)
+        for: request, options: .init(lifetime: .seconds(60), partition: "b"))
+      #expect(try await session.data(for: request, options: .init(partition: "b")).1.source == .hit)
       #expect(try await session.data(for: request).1.source == .network)
     }
   }

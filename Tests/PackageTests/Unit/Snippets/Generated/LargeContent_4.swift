@@ -13,6 +13,6 @@ import HTTPCacheURLSession
 
 private func LargeContent_4() async throws {
   func price(_ url: URL, with session: HTTPCacheSession) async throws -> Data {
-    try await session.data(from: url, options: RequestOptions(lifetime: .seconds(300))).0
+    try await session.data(from: url, options: .init(lifetime: .seconds(300))).0
   }
 }
