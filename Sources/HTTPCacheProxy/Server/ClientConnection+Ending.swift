@@ -42,7 +42,7 @@ extension ClientConnection {
       if isAborted { self.context.statistics.aborted.increment() }
       context.close(promise: nil)
     case .giveUp:
-      current?.task?.cancel()
+      current?.work.cancel()
       self.context.statistics.aborted.increment()
       context.close(promise: nil)
     case .reset: reset(context)
@@ -58,7 +58,7 @@ extension ClientConnection {
       "request refused", metadata: ["status": "\(fault.status)", "reason": "\(fault.reason)"])
     failContent(fault)
     let request = request ?? current?.request
-    current?.task?.cancel()
+    current?.work.cancel()
     current = nil
     let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
     let head = ResponseHead(response, to: .get, minorVersion: 1, isStored: true, length: bytes.count)

@@ -127,26 +127,81 @@ extension ClientConnection {
   /// RFC 9111 §4: a hit needs only memory. This handles a HEAD or GET without content, as nearly all requests are.
   private func answerFromCache(_ request: ClientRequest, _ context: ChannelHandlerContext) {
     guard request.request.method == .get || request.request.method == .head else {
-      current?.task = respond(to: request, body: .empty, context)
+      current?.work = respond(to: request, body: .empty, context)
       return
     }
     let response: CachedResponse
     switch self.context.cache.begin(request.request) {
     case .answer(let answer): response = answer
-    case .pending(let pending):
-      current?.task = respond(to: request, begun: pending, body: .empty, context)
-      return
+    case .pending(let pending): return forward(request, pending, context)
     }
     guard response.body.isInMemory, let count = response.body.length, count <= Responder.piece(self.context)
     else {
       let responder = Responder(context: self.context, channel: context.channel, client: request)
-      current?.task = Task { await responder.deliver(response) }
+      current?.work = .task(Task { await responder.deliver(response) })
       return
     }
     let head = ResponseHead(
       response.head, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
       length: count, Provenance(response))
     writeWhole(head, response.body, context, promise: nil)
+  }
+
+  /// Sends a request without content to the origin, here if it waits for nothing else, and otherwise in a task.
+  private func forward(
+    _ request: ClientRequest, _ begun: PendingRequest, _ context: ChannelHandlerContext
+  ) {
+    let responder = Responder(context: self.context, channel: context.channel, client: request)
+    let call = OriginClient.Call(minorVersion: request.minorVersion, loop: loop)
+    let executor = self.context.executors[loop]
+    var pending = begun
+    guard
+      let exchange = self.context.cache.exchange(
+        for: &pending, work: call, interim: responder.interim(call), on: executor,
+        transport: responder.transport(call))
+    else {
+      current?.work = .task(
+        Task(executorPreference: executor) { [pending] in
+          await responder.run(.empty, begun: pending, on: executor)
+        })
+      return
+    }
+    current?.work = .exchange(exchange)
+    let (start, bound) = (now, NIOLoopBound(self, eventLoop: loop))
+    self.context.origin.send(exchange.request, .empty, call) { [loop] result in
+      let end = { @Sendable in
+        bound.value.end(exchange, call, result, since: start, responder, on: executor)
+      }
+      // The connection to the origin is usually on this event loop.
+      if loop.inEventLoop { end() } else { loop.execute(end) }
+    }
+  }
+
+  /// Ends an exchange with the origin's response, and answers if nothing else has to be waited for.
+  private func end(
+    _ exchange: DirectExchange, _ call: OriginClient.Call, _ result: Result<TransportResponse, any Error>,
+    since start: NIODeadline, _ responder: Responder, on executor: LoopExecutor
+  ) {
+    switch result {
+    case .success: self.context.watch.answered(since: start)
+    case .failure(let error): if !call.isCancelled { self.context.watch.failed(error) }
+    }
+    let outcome = exchange.finish(result)
+    guard case .exchange(exchange)? = current?.work, let channelContext else { return }
+    switch outcome {
+    case .answer(let answer):
+      let response = responder.complete(answer)
+      if let head = responder.wholeHead(response) {
+        writeWhole(head, response.body, channelContext, promise: nil)
+        flush(channelContext)
+      } else {
+        current?.work = .task(
+          Task(executorPreference: executor) { await responder.deliver(response, call) })
+      }
+    case .pending:
+      current?.work = .task(Task(executorPreference: executor) { await responder.run(exchange, call) })
+    case .done: break
+    }
   }
 
   /// RFC 9110 §7.6.2: the last recipient answers.
@@ -172,7 +227,7 @@ extension ClientConnection {
       decoder: BodyDecoder(
         request.framing, limits: self.context.configuration.limits.head, isResponse: false))
     let body = MessageBody(FeedReader(feed), length: request.framing.length)
-    current?.task = respond(to: request, body: body, context)
+    current?.work = respond(to: request, body: body, context)
   }
 
   /// Handles a signal: the content of the request is wanted now, or no longer.
@@ -184,16 +239,13 @@ extension ClientConnection {
     readOn(channelContext)
   }
 
-  /// Responds in its own task, on the event loop of the connection: from the disk, from the origin, or from a coalesced request.
-  ///
-  /// - Parameter pending: the request, if it has begun.
+  /// Responds to a request in its own task, on the event loop of the connection.
   private func respond(
-    to client: ClientRequest, begun pending: PendingRequest? = nil, body: MessageBody,
-    _ context: ChannelHandlerContext
-  ) -> Task<Void, Never> {
+    to client: ClientRequest, body: MessageBody, _ context: ChannelHandlerContext
+  ) -> Current.Work {
     let responder = Responder(context: self.context, channel: context.channel, client: client)
     let executor = self.context.executors[context.eventLoop]
-    return Task(executorPreference: executor) { await responder.run(body, begun: pending, on: executor) }
+    return .task(Task(executorPreference: executor) { await responder.run(body, on: executor) })
   }
 }
 

@@ -16,9 +16,10 @@ extension ClientConnection {
     let responder = Responder(context: self.context, channel: context.channel, client: request)
     let connection = NIOLoopBound(self, eventLoop: context.eventLoop)
     let executor = self.context.executors[context.eventLoop]
-    current?.task = Task(executorPreference: executor) {
-      await responder.upgrade(connection, to: protocols, on: executor)
-    }
+    current?.work = .task(
+      Task(executorPreference: executor) {
+        await responder.upgrade(connection, to: protocols, on: executor)
+      })
   }
 
   /// Sends the origin's 101, and then forwards bytes from either side to the other.
@@ -64,14 +65,12 @@ extension Responder {
   fileprivate func upgrade(
     _ connection: NIOLoopBound<ClientConnection>, to protocols: String, on executor: LoopExecutor
   ) async {
-    let call = OriginClient.Call(
-      minorVersion: client.minorVersion, expectsContinue: false, loop: channel.eventLoop,
-      trailers: OriginClient.TrailerSource(), interim: OriginClient.InterimWrites())
+    let call = OriginClient.Call(minorVersion: client.minorVersion, loop: channel.eventLoop)
     do {
       let result = try await context.watch.observe {
         try await context.origin.upgrade(
           client.request, to: protocols, call, on: channel.eventLoop,
-          interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) })
+          interim: interim(call))
       }
       switch result {
       case .switched(let head, let origin):

@@ -12,9 +12,10 @@ import NIOPosix
 /// ``ClientConnectionStateMachine`` decides what the protocol requires. This handler has the bytes, the channel and the
 /// timer. It reports events, and performs the actions that the machine returns.
 ///
-/// Responses from memory are sent here, on the event loop, in the same turn in which the request was read. Every other
-/// request gets a task, which passes the parts of the response to the channel and waits until each is written. That,
-/// and not reading the socket while nothing is wanted, is the whole back-pressure.
+/// Responses from memory are sent here, on the event loop, in the same turn in which the request was read. So are small
+/// ones from the origin, as soon as they are there (``DirectExchange``). Every other request gets a task, which passes the
+/// parts of the response to the channel and waits until each is written. That, and not reading the socket while nothing is
+/// wanted, is the whole back-pressure.
 final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ResponsePart
@@ -29,7 +30,23 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     var provenance: Provenance?
     /// Time from ``start`` to the head of the response.
     var microsecondsToHead: Int64 = 0
-    var task: Task<Void, Never>?
+    var work = Work.none
+
+    /// What makes the response, after the request was read.
+    enum Work {
+      case none
+      case task(Task<Void, Never>)
+      case exchange(DirectExchange)
+
+      /// The client has left.
+      func cancel() {
+        switch self {
+        case .none: break
+        case .task(let task): task.cancel()
+        case .exchange(let exchange): exchange.leave()
+        }
+      }
+    }
   }
 
   /// The content of a request that is still arriving.
@@ -40,7 +57,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
 
   private let liveCount = LiveCount(.clientConnection)
   let context: ProxyContext
-  private let loop: any EventLoop
+  let loop: any EventLoop
   let writer: ResponseWriter
   /// The lines of the access log; `nil` without one.
   private let log: AccessLogLines?
@@ -194,7 +211,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     timer = nil
     failContent(ClientConnectionStateMachine.brokenOff)
     inbound = ByteBuffer()
-    current?.task?.cancel()
+    current?.work.cancel()
     if let current { note(current, endedAt: now, isAborted: machine.isIncomplete) }
     current = nil
     machine.closed()

@@ -23,10 +23,8 @@ struct Responder: Sendable {
     _ body: MessageBody, begun pending: PendingRequest? = nil, on executor: LoopExecutor,
     refusal: Result<TransportResponse, any Error>? = nil
   ) async {
-    let origin = context.origin
     let call = OriginClient.Call(
-      minorVersion: client.minorVersion, expectsContinue: client.expectsContinue, loop: channel.eventLoop,
-      trailers: OriginClient.TrailerSource(), interim: OriginClient.InterimWrites())
+      minorVersion: client.minorVersion, expectsContinue: client.expectsContinue, loop: channel.eventLoop)
     do {
       if client.request.method == .purge {
         let (response, bytes) = try await purge()
@@ -35,27 +33,53 @@ struct Responder: Sendable {
       }
       var request = client.request
       if refusal != nil { request.headerFields[.cacheControl] = "no-store" }
-      var response = try await context.cache.respond(
+      let transport = transport(call)
+      let response = try await context.cache.respond(
         to: request, begun: pending, body: body,
         policy: refusal == nil ? .useProtocolCachePolicy : .reloadIgnoringLocalCacheData,
-        interim: { [channel] in call.interim.set(channel.writeAndFlush(ResponsePart.interim($0))) },
-        on: executor
+        interim: interim(call), on: executor
       ) { request, body in
         if let refusal { return try refusal.get() }
-        return try await context.watch.observe { try await origin.send(request, body, call) }
+        return try await transport(request, body)
       }
-      if response.source == .generated, let error = Provenance(response).originError,
-        let name = HTTPField.Name("Proxy-Status")
-      {
-        response.head.headerFields.append(
-          HTTPField(name: name, value: "\(context.configuration.name); error=\(error.rawValue)"))
-      }
-      await deliver(response, trailers: call.trailers)
+      await deliver(complete(response), call)
     } catch {
       // The connection is closed, or reports the failure itself.
-      guard !Task.isCancelled else { return }
-      fail(error)
+      if !Task.isCancelled { fail(error) }
     }
+  }
+
+  /// Waits for the answer of an exchange that goes on in a task.
+  func run(_ exchange: DirectExchange, _ call: OriginClient.Call) async {
+    do {
+      let response = try await exchange.response()
+      await deliver(complete(response), call)
+    } catch {
+      if !Task.isCancelled { fail(error) }
+    }
+  }
+
+  /// Sends requests to the origin.
+  func transport(_ call: OriginClient.Call) -> Transport {
+    { [context] request, body in
+      try await context.watch.observe { try await context.origin.send(request, body, call) }
+    }
+  }
+
+  /// Passes interim responses to the client.
+  func interim(_ call: OriginClient.Call) -> InterimReceiver {
+    { [channel] in call.write(channel.writeAndFlush(ResponsePart.interim($0))) }
+  }
+
+  /// Adds what the origin is at fault for, if the cache has made the response.
+  func complete(_ response: CachedResponse) -> CachedResponse {
+    guard response.source == .generated, let error = Provenance(response).originError,
+      let name = HTTPField.Name("Proxy-Status")
+    else { return response }
+    var response = response
+    response.head.headerFields.append(
+      HTTPField(name: name, value: "\(context.configuration.name); error=\(error.rawValue)"))
+    return response
   }
 
   /// Answers a request with an error of the proxy.
@@ -85,28 +109,30 @@ struct Responder: Sendable {
     context.cache.transit.chunkSize(upTo: piece)
   }
 
-  func deliver(_ response: CachedResponse, trailers: OriginClient.TrailerSource? = nil) async {
-    let isStored = response.source != .network
-    if response.body.isInMemory, let count = response.body.length,
+  /// Returns the head of a response that is passed to the connection with its content; `nil` if that is passed in pieces.
+  func wholeHead(_ response: CachedResponse) -> ResponseHead? {
+    guard response.body.isInMemory, let count = response.body.length,
       count <= max(Self.smallPiece, Self.piece(context))
-    {
-      let head = head(response.head, isStored: isStored, length: count, Provenance(response))
-      write(.whole(head, response.body))
-      return
-    }
+    else { return nil }
+    return head(
+      response.head, isStored: response.source != .network, length: count, Provenance(response))
+  }
+
+  /// - Parameter call: the call of the origin that the response may come from, for its trailers.
+  func deliver(_ response: CachedResponse, _ call: OriginClient.Call? = nil) async {
+    if let head = wholeHead(response) { return write(.whole(head, response.body)) }
     // A large body in memory is not written on the event loop: the loop would serve no other connection while the socket
     // takes one piece after the other.
     await withTaskExecutorPreference(response.body.isInMemory ? globalConcurrentExecutor : nil) {
-      await stream(response, isStored: isStored, trailers)
+      await stream(response, call)
     }
   }
 
   /// Passes on the content piece by piece.
-  private func stream(
-    _ response: CachedResponse, isStored: Bool, _ trailers: OriginClient.TrailerSource?
-  ) async {
+  private func stream(_ response: CachedResponse, _ call: OriginClient.Call?) async {
+    let isFromOrigin = response.source == .network
     let head = head(
-      response.head, isStored: isStored, length: response.body.length, Provenance(response))
+      response.head, isStored: !isFromOrigin, length: response.body.length, Provenance(response))
     let unsent = UnsentHead(head)
     do {
       // Content that has already arrived goes out with the head, in one write.
@@ -127,9 +153,9 @@ struct Responder: Sendable {
       }
       write(unsent)
       try await send(last, of: response)
-      write(.end(trailers: response.source == .network ? trailers?.fields : nil))
+      write(.end(trailers: isFromOrigin ? call?.trailers : nil))
     } catch {
-      if response.source == .network { context.watch.failed(error) }
+      if isFromOrigin, !Task.isCancelled { context.watch.failed(error) }
       // An origin may end right after its head. While nothing was sent, the client gets an error: it would repeat a request
       // with an empty reply, whatever its method.
       if unsent.take() != nil { return fail(error) }

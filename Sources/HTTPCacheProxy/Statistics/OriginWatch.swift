@@ -26,19 +26,25 @@ struct OriginWatch: Sendable {
     let start = NIODeadline.now()
     do {
       let response = try await send()
-      statistics.originLatency.record(microseconds: (NIODeadline.now() - start).nanoseconds / 1000)
-      failures.recovered()
-      shortages.recovered()
+      answered(since: start)
       return response
     } catch {
-      failed(error)
+      if !Task.isCancelled { failed(error) }
       throw error
     }
   }
 
-  /// Logs why the origin sent no response, or an incomplete one. A client that leaves is not a failure of the origin.
+  /// Records that the origin has responded to a request that was sent at a time.
+  func answered(since start: NIODeadline) {
+    statistics.originLatency.record(microseconds: (NIODeadline.now() - start).nanoseconds / 1000)
+    failures.recovered()
+    shortages.recovered()
+  }
+
+  /// Logs why the origin sent no response, or an incomplete one. Do not call it if the client has left: that is not a failure
+  /// of the origin.
   func failed(_ error: any Error) {
-    guard let error = error as? OriginError, !Task.isCancelled else { return }
+    guard let error = error as? OriginError else { return }
     (error.kind == .proxyInternalError ? shortages : failures).failed(error.kind.rawValue, error.description)
   }
 }

@@ -44,7 +44,7 @@ extension OriginClient {
         guard reply.isInterim else { return .refused(final(reply, call)) }
         if reply.head.status.code != 100 {
           interim(reply.head)
-          await call.interim.wait()
+          await call.interimWritten()
         }
         pending = connection.next()
       }

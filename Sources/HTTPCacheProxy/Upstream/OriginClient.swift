@@ -44,47 +44,119 @@ final class OriginClient: Sendable {
   /// The event loops' time, which tests can set.
   private var now: NIODeadline { group.any().now }
 
-  /// The data of one call of the transport.
-  struct Call: Sendable {
+  /// One call of the transport: what it knows of the client, and what is known of it later.
+  final class Call: Cancellable {
     /// The client's HTTP version (RFC 9110 §7.6.3).
-    var minorVersion: Int
-    var expectsContinue: Bool
+    let minorVersion: Int
+    let expectsContinue: Bool
     /// The client's event loop, on which the connection to the origin should be too.
-    var loop: any EventLoop
-    /// Provides the trailers, once the content of the response has been read.
-    var trailers: TrailerSource
-    var interim: InterimWrites
-  }
+    let loop: any EventLoop
 
-  /// Remembers that an interim response is being written to the client. The next one is read after the client, or the
-  /// kernel, has taken this one.
-  final class InterimWrites: Sendable {
-    private let last = Mutex<EventLoopFuture<Void>?>(nil)
+    private struct State {
+      var isCancelled = false
+      /// The connection on which a response is awaited.
+      var connection: OriginConnection.Handle?
+      /// The content of the final response.
+      var feed: BodyFeed?
+      /// The interim response that is being written to the client.
+      var interim: EventLoopFuture<Void>?
+    }
+    private let state = Mutex(State())
 
-    func set(_ write: EventLoopFuture<Void>) { last.withLock { $0 = write } }
+    init(minorVersion: Int, expectsContinue: Bool = false, loop: any EventLoop) {
+      (self.minorVersion, self.expectsContinue, self.loop) = (minorVersion, expectsContinue, loop)
+    }
+
+    var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+    /// The trailers of the response, once its content has been read.
+    var trailers: HTTPFields? { state.withLock { $0.feed }?.trailers }
+
+    /// Closes the connection if the response is awaited. The call ends with an error.
+    func cancel() {
+      state.withLock { state in
+        state.isCancelled = true
+        return state.connection.take()
+      }?.close()
+    }
+
+    fileprivate func awaits(_ connection: OriginConnection.Handle) {
+      let isCancelled = state.withLock { state in
+        state.connection = connection
+        return state.isCancelled
+      }
+      if isCancelled { connection.close() }
+    }
+
+    fileprivate func received(_ feed: BodyFeed?) {
+      state.withLock { ($0.connection, $0.feed) = (nil, feed) }
+    }
+
+    /// An interim response is being written to the client. The next one is read after the client, or the kernel, has taken
+    /// this one.
+    func write(_ interim: EventLoopFuture<Void>) { state.withLock { $0.interim = interim } }
 
     /// Also ends with the client's connection, which the stall time-out closes.
-    func wait() async {
-      let write = last.withLock { last in
-        defer { last = nil }
-        return last
-      }
+    func interimWritten() async {
+      let write = state.withLock { $0.interim.take() }
       try? await write?.get()
     }
   }
 
-  /// Remembers the trailers of a response that comes straight from the origin.
-  final class TrailerSource: Sendable {
-    private let feed = Mutex<BodyFeed?>(nil)
-
-    func set(_ feed: BodyFeed?) { self.feed.withLock { $0 = feed } }
-    var fields: HTTPFields? { feed.withLock { $0 }?.trailers }
-  }
+  /// Gets the response, or the error, on any thread.
+  typealias Completion = @Sendable (Result<TransportResponse, any Error>) -> Void
 
   // MARK: - Requests
 
   func send(_ request: HTTPRequest, _ body: MessageBody, _ call: Call) async throws -> TransportResponse {
-    try await counting { try await attempt(request, body, call) }
+    try await cancelling(call) { send(request, body, call, $0) }
+  }
+
+  /// Waits for a response; if the task is cancelled, so is the call.
+  private func cancelling(
+    _ call: Call, _ send: (@escaping Completion) -> Void
+  ) async throws -> TransportResponse {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        send { continuation.resume(with: $0) }
+      }
+    } onCancel: {
+      call.cancel()
+    }
+  }
+
+  /// Sends a request. On an event loop that has an idle connection, all of it happens there, without a task.
+  func send(_ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ completion: @escaping Completion) {
+    statistics.originRequests.increment()
+    let ended: Completion = { [self] result in
+      note(result, isCancelled: call.isCancelled)
+      completion(result)
+    }
+    guard let connection = checkOut(preferring: call.loop) else {
+      return sendOnNewConnection(request, body, call, ended)
+    }
+    exchange(request, body, call, connection) { [self] result in
+      guard case .failure(let error as OriginError) = result, !call.isCancelled,
+        error.allowsRetry(request.method, hasContent: body.isInMemory)
+      else { return ended(result) }
+      // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more attempt, on
+      // a new connection: another idle one may be closing as well.
+      statistics.originRetries.increment()
+      sendOnNewConnection(request, body, call, ended)
+    }
+  }
+
+  /// Records whether the origin responded to a request.
+  private func note<Response>(_ result: Result<Response, any Error>, isCancelled: Bool) {
+    switch result {
+    case .success: health.withLock { $0.exchangeEnded(nil, at: now) }
+    case .failure(let error):
+      // A client that leaves is not an error of the origin: the connection to the origin is then closed here, too. Nor is
+      // a shortage in this process.
+      guard let error = error as? OriginError, !isCancelled, error.kind != .proxyInternalError else { return }
+      statistics.originErrors.increment()
+      health.withLock { $0.exchangeEnded(error.kind, at: now) }
+    }
   }
 
   /// Counts a request to the origin, and records whether the origin responded.
@@ -92,48 +164,40 @@ final class OriginClient: Sendable {
     statistics.originRequests.increment()
     do {
       let response = try await exchange()
-      health.withLock { $0.exchangeEnded(nil, at: now) }
+      note(Result<Response, any Error>.success(response), isCancelled: false)
       return response
-    } catch let error as OriginError {
-      // A client that leaves is not an error of the origin: the connection to the origin is then closed here, too. Nor is
-      // a shortage in this process.
-      if !Task.isCancelled, error.kind != .proxyInternalError {
-        statistics.originErrors.increment()
-        health.withLock { $0.exchangeEnded(error.kind, at: now) }
-      }
+    } catch {
+      note(Result<Response, any Error>.failure(error), isCancelled: Task.isCancelled)
       throw error
     }
   }
 
-  private func attempt(_ request: HTTPRequest, _ body: MessageBody, _ call: Call) async throws
-    -> TransportResponse
-  {
-    if let connection = checkOut(preferring: call.loop) {
+  private func sendOnNewConnection(
+    _ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ completion: @escaping Completion
+  ) {
+    // The event loops may be gone, and would never answer.
+    if pool.withLock({ $0.isClosed }) {
+      return completion(.failure(OriginError(.destinationUnavailable, "the proxy has stopped")))
+    }
+    Task {
       do {
-        return try await exchange(request, body, call, connection)
-      } catch let error as OriginError
-        where !Task.isCancelled
-        && error.allowsRetry(request.method, hasContent: body.isInMemory)
-      {
-        // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more
-        // attempt, on a new connection: another idle one may be closing as well.
-        statistics.originRetries.increment()
+        let connection = try await connect(on: call.loop)
+        guard !call.isCancelled else {
+          // The client left while the connection was being made, which cannot be cancelled: send no request.
+          connection.close()
+          throw CancellationError()
+        }
+        exchange(request, body, call, connection, completion)
+      } catch {
+        completion(.failure(error))
       }
     }
-    // The event loops may be gone, and would never answer.
-    if pool.withLock({ $0.isClosed }) { throw OriginError(.destinationUnavailable, "the proxy has stopped") }
-    let connection = try await connect(on: call.loop)
-    guard !Task.isCancelled else {
-      // The client left while the connection was being made, which cannot be cancelled: send no request.
-      connection.close()
-      throw CancellationError()
-    }
-    return try await exchange(request, body, call, connection)
   }
 
   private func exchange(
-    _ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ connection: OriginConnection.Handle
-  ) async throws -> TransportResponse {
+    _ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ connection: OriginConnection.Handle,
+    _ completion: @escaping Completion
+  ) {
     let isWhole = body.isInMemory
     var head = RequestWriter.head(
       request, body, expects: call.expectsContinue && !isWhole, via: "1.\(call.minorVersion) \(via)",
@@ -141,7 +205,7 @@ final class OriginClient: Sendable {
     body.withBytes { $0.withUnsafeBytes { _ = head.writeBytes($0) } }
     let reply = connection.start(head, method: request.method, isWhole: isWhole)
     if !isWhole { sendContent(body, of: call, connection, reply) }
-    return try await response(reply, connection, call)
+    receive(reply, connection, call, completion)
   }
 
   /// Sends the content while the response is awaited.
@@ -184,31 +248,30 @@ final class OriginClient: Sendable {
     connection.attach(sending)
   }
 
-  private func response(
-    _ reply: EventLoopFuture<OriginConnection.Reply>, _ connection: OriginConnection.Handle, _ call: Call
-  ) async throws -> TransportResponse {
-    var pending = reply
-    while true {
-      let reply = try await withTaskCancellationHandler { [pending] in
-        try await pending.get()
-      } onCancel: {
-        connection.close()
-      }
-      guard reply.isInterim else { return final(reply, call) }
+  private func receive(
+    _ reply: EventLoopFuture<OriginConnection.Reply>, _ connection: OriginConnection.Handle, _ call: Call,
+    _ completion: @escaping Completion
+  ) {
+    call.awaits(connection)
+    reply.whenComplete { [self] result in
+      switch result {
+      case .failure(let error): completion(.failure(error))
+      case .success(let reply) where !reply.isInterim: completion(.success(final(reply, call)))
       // The server of the client's connection sends 100 itself, when the content is wanted.
-      if reply.head.status.code == 100 {
-        pending = connection.next()
-        continue
-      }
-      return TransportResponse(interim: reply.head) { [self] in
-        await call.interim.wait()
-        return try await response(connection.next(), connection, call)
+      case .success(let reply) where reply.head.status.code == 100:
+        receive(connection.next(), connection, call, completion)
+      case .success(let reply):
+        let interim = TransportResponse(interim: reply.head) { [self] in
+          await call.interimWritten()
+          return try await cancelling(call) { receive(connection.next(), connection, call, $0) }
+        }
+        completion(.success(interim))
       }
     }
   }
 
   func final(_ reply: OriginConnection.Reply, _ call: Call) -> TransportResponse {
-    call.trailers.set(reply.feed)
+    call.received(reply.feed)
     guard let feed = reply.feed else { return TransportResponse(head: reply.head) }
     // A small response usually arrives in one piece: it is stored and sent as one, without readers and their waiting.
     if let length = reply.length, let content = feed.takeWhole(length) {

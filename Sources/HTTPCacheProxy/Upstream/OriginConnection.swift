@@ -249,6 +249,9 @@ final class OriginConnection: ChannelInboundHandler {
   }
 
   private func process() {
+    // The reply comes after what has arrived of its content, so that a small response is whole.
+    var awaited: (EventLoopPromise<Reply>?, Reply)?
+    defer { if let (promise, reply) = awaited { promise?.succeed(reply) } }
     do throws(MessageFault) {
       while true {
         switch machine.input {
@@ -256,7 +259,9 @@ final class OriginConnection: ChannelInboundHandler {
         case .end:
           if buffer.readableBytes > 0 { close(nil) }
           return
-        case .head: if try !readHead() { return }
+        case .head:
+          guard let reply = try readHead() else { return }
+          awaited = (self.reply.take(), reply)
         case .content:
           guard let event = try content?.decoder.next(from: &buffer) else { return }
           switch event {
@@ -274,10 +279,10 @@ final class OriginConnection: ChannelInboundHandler {
     }
   }
 
-  /// Reads the head; `false` until it has arrived.
-  private func readHead() throws(MessageFault) -> Bool {
+  /// Reads the head; `nil` until it has arrived.
+  private func readHead() throws(MessageFault) -> Reply? {
     guard let length = try reader.findEnd(in: buffer), let bytes = buffer.readSlice(length: length) else {
-      return false
+      return nil
     }
     let (head, minorVersion) = try reader.response(bytes)
     reader.reset()
@@ -296,10 +301,7 @@ final class OriginConnection: ChannelInboundHandler {
       }
     case .fail(let error): close(error)
     }
-    let promise = reply
-    reply = nil
-    promise?.succeed(response)
-    return true
+    return response
   }
 
   private func makeFeed() -> BodyFeed {

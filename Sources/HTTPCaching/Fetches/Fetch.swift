@@ -5,6 +5,13 @@ import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
 
+/// What sends a request, and can stop.
+package protocol Cancellable: Sendable {
+  func cancel()
+}
+
+extension Task: Cancellable {}
+
 /// A fetch is one request to the origin, and the client requests that share it.
 ///
 /// The request runs in its own task, so cancelling one caller does not affect another. Each caller owns a ``Claim`` for as
@@ -51,7 +58,7 @@ final class Fetch: Sendable {
   private enum Work {
     /// The request is not sent yet.
     case none
-    case running(Task<Void, Never>)
+    case running(any Cancellable)
     /// Cancelled, because no caller wants the response.
     case abandoned
   }
@@ -180,9 +187,9 @@ final class Fetch: Sendable {
   /// Abandons the request unless a caller wants its response.
   private func abandon() {
     state.withLock { state in
-      guard state.claims == 0 else { return nil as Task<Void, Never>? }
+      guard state.claims == 0 else { return nil as (any Cancellable)? }
       defer { state.work = .abandoned }
-      return if case .running(let task) = state.work { task } else { nil }
+      return if case .running(let work) = state.work { work } else { nil }
     }?.cancel()
   }
 
@@ -215,11 +222,17 @@ final class Fetch: Sendable {
       finish(.abandoned)
       deliver(.failure(CancellationError()))
     }
-    state.withLock { state in
+    run(task)
+  }
+
+  /// Records what sends the request, to cancel it when no caller wants the response.
+  func run(_ work: any Cancellable) {
+    let isAbandoned = state.withLock { state in
       if case .abandoned = state.work { return true }
-      state.work = .running(task)
+      state.work = .running(work)
       return false
-    } ? task.cancel() : ()
+    }
+    if isAbandoned { work.cancel() }
   }
 
   /// Whether the leader still waits for its response.
@@ -238,6 +251,15 @@ final class Fetch: Sendable {
       return nil
     }
     waiting?.resume(with: result)
+  }
+
+  /// Returns the leader's response if it is delivered and the leader has not left.
+  func takeAnswer() -> CachedResponse? {
+    state.withLock { state in
+      guard case .delivered(.success(let response)) = state.leader else { return nil }
+      state.leader = .gone
+      return response
+    }
   }
 
   /// Lets the followers read the content, or wait until it is stored.
@@ -297,13 +319,18 @@ final class Fetch: Sendable {
         if let result { continuation.resume(with: result) }
       }
     } onCancel: {
-      // An unused response is released outside the lock: its reader has a claim.
-      let leader = state.withLock { state in
-        defer { state.leader = .gone }
-        return state.leader
-      }
-      if case .waiting(let continuation) = leader { continuation.resume(throwing: CancellationError()) }
+      leaderLeft()
     }
+  }
+
+  /// Records that the leader wants no response.
+  func leaderLeft() {
+    // An unused response is released outside the lock: its reader has a claim.
+    let leader = state.withLock { state in
+      defer { state.leader = .gone }
+      return state.leader
+    }
+    if case .waiting(let continuation) = leader { continuation.resume(throwing: CancellationError()) }
   }
 
   /// Waits for the end, or for a response that can be read while it arrives.

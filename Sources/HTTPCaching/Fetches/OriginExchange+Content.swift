@@ -26,6 +26,13 @@ extension OriginExchange {
     }
   }
 
+  /// Does the same with a whole response in memory.
+  func passOnAtOnce() {
+    guard case .whole(let bytes, let writer) = begin() else { return }
+    conclude(writer, with: bytes)
+    deliverAnswer()
+  }
+
   /// Decides whether the response is stored, and who gets its content.
   @inline(never)
   private func begin() -> Passing {

@@ -69,6 +69,12 @@ extension OriginExchange {
     return entry
   }
 
+  /// Publishes an entry of a whole response.
+  func conclude(_ writer: EntryWriter, with bytes: ArraySlice<UInt8>) {
+    _ = writer.append(bytes)
+    _ = publish(writer)
+  }
+
   /// - Returns: the entry, if it was stored; the part, if another response was stored in its place.
   @inline(never)
   private func publish(_ writer: EntryWriter) -> (EntryID?, overtaken: ReceivedContent?) {

@@ -11,13 +11,13 @@ import HTTPTypes
 /// functions that are neither async nor inlined: an async function keeps room for all that it handles, and the frames of a
 /// miss had 17 KB. Now they have 8 KB.
 final class OriginExchange {
-  let sent: SentRequest
+  private(set) var sent: SentRequest
   let fetch: Fetch
   let response: TransportResponse
   let exchange: CacheEngine.Exchange
   var outcome: CacheEngine.Outcome
   /// Whether a stored response was updated.
-  private let isUpdated: Bool
+  private var isUpdated = false
   /// The client's response, while it is being stored.
   var answer: CachedResponse?
   /// The key that the response is stored under.
@@ -34,21 +34,26 @@ final class OriginExchange {
   /// one, so others fetch their own.
   var hasRoom = true
 
-  /// Decides about a response whose head has arrived, and changes the stored responses accordingly.
+  /// Decides about a response whose head has arrived.
   @inline(never)
   init(_ response: TransportResponse, to sent: SentRequest, at requestTime: Timestamp, for fetch: Fetch) {
-    let (cache, key) = (sent.cache, sent.lookup.key)
     exchange = sent.exchange(
       .response(response.head), length: response.body.length, requestTime: requestTime)
-    outcome = cache.engine.outcome(of: exchange)
+    outcome = sent.cache.engine.outcome(of: exchange)
+    (self.response, self.fetch, self.sent) = (response, fetch, sent)
+  }
+
+  /// Changes the stored responses as the outcome requires.
+  @inline(never)
+  private func apply() {
+    let key = sent.lookup.key
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty
       && !cache.responses.isRemoved(key, outcome.scopes(under: key), since: sent.tokens.key)
     isUpdated = sent.apply(outcome, under: fetch.lease)
     // The response to a POST may replace what the POST invalidates (RFC 9110 §9.3.3), but not what others have
     // invalidated since.
-    self.sent = isOwnInvalidation ? sent.with() : sent
-    (self.response, self.fetch) = (response, fetch)
+    if isOwnInvalidation { sent = sent.with() }
   }
 
   var cache: HTTPCache { sent.cache }
@@ -96,11 +101,28 @@ extension OriginExchange {
   ///
   /// - Returns: the request to send instead, if this response is of no use.
   func answerLeader() async -> SentRequest? {
+    apply()
     if case .forwardAgain(let forwarding) = outcome.answer { return sent.with(forwarding: forwarding) }
     let stored = storedContent
     if !stored.isReadyToBegin, !(await stored.canBegin()) { return withoutStored }
     if !answerWithoutNetwork(stored) { await passOn() }
     return nil
+  }
+
+  /// Answers the leader if nothing has to be waited for.
+  ///
+  /// - Returns: whether it was done; otherwise nothing was, and ``answerLeader()`` does it.
+  func answerAtOnce() -> Bool {
+    guard response.body.isInMemory, outcome.assembly == nil, !(cache.store.hasDisk && outcome.changesStore)
+    else { return false }
+    if case .forwardAgain = outcome.answer { return false }
+    // A part may have to be combined with what others have stored meanwhile.
+    if case .store(let stored, _) = outcome.storage, stored.parts != nil { return false }
+    let stored = storedContent
+    guard stored.isReadyToBegin else { return false }
+    apply()
+    if !answerWithoutNetwork(stored) { passOnAtOnce() }
+    return true
   }
 
   /// The stored content that the answer begins with.
@@ -161,21 +183,45 @@ extension Fetch {
       next = nil
       sent.note(.forwarded, sent.forwarding.reason)
       let requestTime = sent.cache.clock.now
-      let exchange: OriginExchange
-      do {
-        let response = try await response(to: sent)
-        exchange = OriginExchange(response, to: sent, at: requestTime, for: self)
-      } catch is TransportAbandoned {
-        return
-      } catch {
-        return await fail(error, sent, at: requestTime)
-      }
-      next = await exchange.answerLeader()
+      next = await exchange(sent, requestTime, begun: nil)
     }
   }
 
+  /// Does the same with a request whose first response is there, or has failed to come.
+  func send(_ sent: SentRequest, _ requestTime: Timestamp, begun: Result<TransportResponse, any Error>) async
+  {
+    guard let next = await exchange(sent, requestTime, begun: begun) else { return }
+    await send(next)
+  }
+
+  /// Does the same with an exchange that is decided about.
+  func goOn(with exchange: OriginExchange) async {
+    guard let next = await exchange.answerLeader() else { return }
+    await send(next)
+  }
+
+  /// - Returns: the request to send instead, if the response is of no use.
+  private func exchange(
+    _ sent: SentRequest, _ requestTime: Timestamp, begun: Result<TransportResponse, any Error>?
+  ) async -> SentRequest? {
+    let exchange: OriginExchange
+    do {
+      let response = try await response(to: sent, begun: begun)
+      exchange = OriginExchange(response, to: sent, at: requestTime, for: self)
+    } catch is TransportAbandoned {
+      return nil
+    } catch {
+      await fail(error, sent, at: requestTime)
+      return nil
+    }
+    return await exchange.answerLeader()
+  }
+
   @inline(never)
-  private func response(to sent: SentRequest) async throws -> TransportResponse {
+  private func response(
+    to sent: SentRequest, begun: Result<TransportResponse, any Error>?
+  ) async throws -> TransportResponse {
+    if let begun { return try await sent.final(begun.get()) }
     guard sent.cache.configuration.tracer != nil else { return try await sent.send() }
     let step: TracedStep = sent.isInBackground ? .revalidation : .fetch
     return try await sent.cache.configuration.traced(step, of: sent.forwarding.request) { span in
@@ -200,6 +246,13 @@ extension Fetch {
 }
 
 extension CacheEngine.Outcome {
+  /// Whether stored responses change, or another is added.
+  fileprivate var changesStore: Bool {
+    if case .store = storage { return true }
+    return !updates.isEmpty || addition != nil || !removals.isEmpty || !invalidations.isEmpty
+      || !invalidatedScopes.isEmpty
+  }
+
   /// Returns the scopes of the response that will be stored.
   func scopes(under key: CacheKey?) -> [StoreScope] {
     guard case .store(let stored, _) = storage, let key else { return [] }

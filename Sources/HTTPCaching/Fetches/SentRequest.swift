@@ -51,7 +51,12 @@ final class SentRequest: Sendable {
   /// Sends the request and returns the origin's final response. Interim responses before it go to the client (RFC 9110
   /// §15.2).
   func send() async throws -> TransportResponse {
-    var response = try await call.transport(forwarding.request, call.body)
+    try await final(call.transport(forwarding.request, call.body))
+  }
+
+  /// Returns the final response after the first one, which may be interim.
+  func final(_ first: TransportResponse) async throws -> TransportResponse {
+    var response = first
     while response.head.status.kind == .informational, let next = response.next {
       call.interim?(response.head)
       response = try await next()

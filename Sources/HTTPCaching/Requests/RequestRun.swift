@@ -62,6 +62,25 @@ public struct PendingRequest: Sendable {
     }
   }
 
+  /// Joins the fetch of an equal request, or begins one.
+  @inline(never)
+  mutating func join(_ demand: RequestMachine.Demand, in cache: HTTPCache) {
+    guard let key = demand.key else {
+      return handle(.leads(Fetch.make(in: cache.fetches), isLate: false))
+    }
+    let (store, fetches) = (cache.store, cache.fetches)
+    let fetchKey = cache.responses.fetchKey(key, lookup, for: request)
+    let (claim, isLeader) = fetches.join(fetchKey, at: store.removalToken(for: StoreKey(key.bytes))) {
+      store.mayBeRemoved(key, since: $0)
+    }
+    handle(
+      isLeader
+        ? .leads(claim, isLate: fetches.mayHaveEnded(fetchKey, since: endCount)) : .follows(claim))
+  }
+
+  @inline(never)
+  mutating func handle(_ event: RequestMachine.Event) { action = machine.handle(event) }
+
   /// Whether the shared tier may have a response.
   private func maySearch(_ forwarding: CacheEngine.Forwarding, in cache: HTTPCache) -> Bool {
     guard let shared = cache.shared, let key = lookup.key else { return false }
@@ -124,12 +143,13 @@ final class RequestRun {
         pending.judge(in: cache)
       case .read(let service):
         let content = cache.answers.content(of: service, pending.lookup, for: request)
-        handle(.read(isReadable: await content.canBegin()))
-      case .join(let demand): handle(join(demand))
-      case .wait(let demand, let claim, let mayRead): handle(await wait(demand, claim, mayRead: mayRead))
-      case .search(let demand): handle(await search(demand))
+        pending.handle(.read(isReadable: await content.canBegin()))
+      case .join(let demand): pending.join(demand, in: cache)
+      case .wait(let demand, let claim, let mayRead):
+        pending.handle(await wait(demand, claim, mayRead: mayRead))
+      case .search(let demand): pending.handle(await search(demand))
       case .send(let demand, let claim, let collapsing, let lease):
-        handle(await send(demand, claim, collapsing, under: lease))
+        pending.handle(await send(demand, claim, collapsing, under: lease))
       case .fallBack(let demand, let error): return try await fallBack(demand, error)
       case .serve, .refuse, .answer, .fail: return try end()
       }
@@ -149,11 +169,6 @@ final class RequestRun {
     }
   }
 
-  @inline(never)
-  private func handle(_ event: Machine.Event) {
-    pending.action = pending.machine.handle(event)
-  }
-
   /// Reads the content of a QUERY request into memory, if it can be part of the key.
   private func readQueryContent() async throws {
     guard !call.body.isInMemory, let length = call.body.length, length <= cache.maximumQueryContent else {
@@ -168,18 +183,6 @@ final class RequestRun {
   private func serve(_ service: CacheEngine.Service, _ stage: Machine.Stage) -> CachedResponse {
     revalidate(service)
     return cache.answers.serve(service, to: request, pending.lookup, collapsing: stage.collapsing)
-  }
-
-  @inline(never)
-  private func join(_ demand: Machine.Demand) -> Machine.Event {
-    guard let key = demand.key else { return .leads(Fetch.make(in: cache.fetches), isLate: false) }
-    let (store, fetches) = (cache.store, cache.fetches)
-    let fetchKey = cache.responses.fetchKey(key, pending.lookup, for: request)
-    let (claim, isLeader) = fetches.join(fetchKey, at: store.removalToken(for: StoreKey(key.bytes))) {
-      store.mayBeRemoved(key, since: $0)
-    }
-    guard isLeader else { return .follows(claim) }
-    return .leads(claim, isLate: fetches.mayHaveEnded(fetchKey, since: pending.endCount))
   }
 
   /// Waits for the fetch of another request.
@@ -262,7 +265,8 @@ final class RequestRun {
     _ demand: Machine.Demand, _ claim: Fetch.Claim?, _ collapsing: Collapsing, under lease: LeaseHold?
   ) async -> Machine.Event {
     let claim = claim ?? Fetch.make(in: cache.fetches)
-    claim.fetch.run(on: executor, under: lease) { [cache, call, lookup = pending.lookup] fetch in
+    claim.fetch.run(on: cache.executor(for: call), under: lease) {
+      [cache, call, lookup = pending.lookup] fetch in
       await fetch.send(SentRequest(call, demand.forwarding, lookup, collapsing, in: cache))
     }
     do {
@@ -270,11 +274,6 @@ final class RequestRun {
     } catch {
       return .failed(error)
     }
-  }
-
-  /// The executor of a fetch: threads that may block, if the cache has a disk; `nil` for Swift's own.
-  private var executor: (any TaskExecutor)? {
-    cache.store.hasDisk ? BlockingExecutor.shared : call.executor
   }
 
   /// Starts the revalidation of a response that is served stale meanwhile (RFC 5861 §3).
@@ -289,7 +288,7 @@ final class RequestRun {
     var call = call
     call.interim = nil
     if let background = call.localOrigin?.background { call.transport = background }
-    claim.fetch.run(on: executor) { [cache, call] fetch in
+    claim.fetch.run(on: cache.executor(for: call)) { [cache, call] fetch in
       if await Self.isNeeded(revalidation, lookup, key, fetch, in: cache) {
         await fetch.send(SentRequest(call, revalidation, lookup, isInBackground: true, in: cache))
       }

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import CacheMutex
+import Foundation
+import HTTPCacheEngine
+import HTTPTypes
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+@Suite("Exchanges without a task", .timeLimit(.minutes(2)))
+struct DirectExchangeTests {
+  /// Requests for one target, one after the other, and what the origin answers.
+  struct Scenario: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    /// The Cache-Control of the first response.
+    var directives: String
+    var requests: [HTTPRequest] = [.get(), .get()]
+    /// Answers the requests but the first; without it, all get the same.
+    var then: (@Sendable (HTTPRequest) throws -> TransportResponse)?
+  }
+
+  static let scenarios: [Scenario] = [
+    Scenario(testDescription: "stored", directives: "max-age=60"),
+    Scenario(testDescription: "passed on", directives: "no-store"),
+    Scenario(testDescription: "private", directives: "private, max-age=60"),
+    Scenario(testDescription: "validated", directives: "max-age=0") { _ in
+      .ok("", [.eTag: "\"1\"", .cacheControl: "max-age=60"], status: .notModified)
+    },
+    Scenario(testDescription: "replaced", directives: "max-age=0") { _ in
+      .ok("new", [.eTag: "\"2\"", .cacheControl: "max-age=60"])
+    },
+    Scenario(
+      testDescription: "a server error in place of which the stored response is used",
+      directives: "max-age=0, stale-if-error=60"
+    ) { _ in .ok("oops", [:], status: .badGateway) },
+    Scenario(testDescription: "a server error", directives: "max-age=0") { _ in
+      .ok("oops", [:], status: .badGateway)
+    },
+    Scenario(testDescription: "no connection, and the stored response is used", directives: "max-age=0") {
+      _ in
+      throw Unreachable()
+    },
+    Scenario(testDescription: "no connection", directives: "no-store") { _ in throw Unreachable() },
+    Scenario(testDescription: "not found", directives: "max-age=0") { _ in
+      .ok("", [.cacheControl: "max-age=60"], status: .notFound)
+    },
+    Scenario(testDescription: "a 304 that nothing asked for", directives: "no-store") { _ in
+      .ok("", [.eTag: "\"9\""], status: .notModified)
+    },
+    Scenario(testDescription: "a 304 for another entity tag", directives: "max-age=0") { request in
+      request.headerFields[.ifNoneMatch] == nil
+        ? .ok("whole", [.cacheControl: "max-age=60"]) : .ok("", [.eTag: "\"9\""], status: .notModified)
+    },
+    Scenario(testDescription: "HEAD", directives: "max-age=60", requests: [.head(), .get(), .head()]),
+    Scenario(
+      testDescription: "a part", directives: "max-age=60",
+      requests: [.get(fields: [.range: "bytes=0-1"]), .get(fields: [.range: "bytes=2-3"]), .get()]
+    ) { request in
+      guard request.headerFields[.range] != nil else { return .ok("text", [.eTag: "\"1\""]) }
+      return .ok(
+        "xt", [.contentRange: "bytes 2-3/4", .eTag: "\"1\"", .cacheControl: "max-age=60"],
+        status: .partialContent)
+    },
+    Scenario(
+      testDescription: "removed by an unsafe request", directives: "max-age=60",
+      requests: [.get(), .delete(), .get()]),
+    Scenario(
+      testDescription: "variants", directives: "max-age=60",
+      requests: [.get(fields: [.acceptLanguage: "de"]), .get(fields: [.acceptLanguage: "fr"]), .get()]
+    ) { _ in .ok("vary", [.vary: "Accept-Language", .cacheControl: "max-age=60"]) },
+    Scenario(testDescription: "content in pieces", directives: "max-age=0") { _ in
+      .streamed(
+        AsyncThrowingStream { stream in
+          stream.yield(Array("piece".utf8)[...])
+          stream.finish()
+        })
+    },
+    Scenario(testDescription: "content that ends early", directives: "max-age=0") { _ in
+      .streamed(
+        AsyncThrowingStream { stream in
+          stream.yield(Array("piece".utf8)[...])
+          stream.finish(throwing: Unreachable())
+        })
+    },
+    Scenario(testDescription: "an interim response first", directives: "max-age=0") { _ in
+      TransportResponse(interim: HTTPResponse(status: .init(code: 103))) { .ok("later") }
+    },
+  ]
+
+  /// What a client and an observer see of a request.
+  struct Seen: Equatable {
+    var status: Int?
+    var fields: HTTPFields?
+    var source: CachedResponse.Source?
+    var reason: CacheEngine.Reason?
+    var text: String?
+  }
+
+  @Test(
+    "An exchange without a task answers, stores and reports what one with a task does",
+    arguments: scenarios, [CacheEngine.Configuration.Kind.private, .shared])
+  func equal(_ scenario: Scenario, _ kind: CacheEngine.Configuration.Kind) async throws {
+    try await withTemporaryFolder { folder in
+      for directory in [nil, folder] {
+        let with = try await run(scenario, kind, directory, isDirect: false)
+        let without = try await run(scenario, kind, directory, isDirect: true)
+        #expect(without.seen == with.seen)
+        #expect(without.events == with.events)
+        #expect(without.asked == with.asked)
+      }
+    }
+  }
+
+  private func run(
+    _ scenario: Scenario, _ kind: CacheEngine.Configuration.Kind, _ folder: URL?, isDirect: Bool
+  ) async throws -> (seen: [Seen], events: [String], asked: [HTTPRequest]) {
+    let directory = folder.map { FilePath($0.appendingPathComponent(isDirect ? "direct" : "task").path) }
+    let setting = try Setting(kind: kind, directory: directory)
+    let origin = MemoryOrigin { request, number in
+      if number > 1, let then = scenario.then { return try then(request) }
+      var fields: HTTPFields = [.cacheControl: scenario.directives, .eTag: "\"1\""]
+      let isPart = request.headerFields[.range] != nil
+      if isPart { fields[.contentRange] = "bytes 0-1/4" }
+      return .ok(
+        request.method == .head ? "" : isPart ? "te" : "text", fields, status: isPart ? .partialContent : .ok)
+    }
+    var seen: [Seen] = []
+    for request in scenario.requests {
+      do {
+        let response =
+          isDirect
+          ? try await answerDirectly(request, from: origin, in: setting.cache)
+          : try await setting.cache.respond(to: request, transport: origin.transport)
+        let bytes = try? await response.body.collect(upTo: .max)
+        seen.append(
+          Seen(
+            status: response.head.status.code, fields: response.head.headerFields, source: response.source,
+            reason: response.reason, text: bytes.map { String(decoding: $0, as: UTF8.self) }))
+      } catch is Unreachable {
+        seen.append(Seen())
+      }
+      try await setting.cache.fetches.emptied()
+      setting.clock.advance(seconds: 1)
+    }
+    let events = setting.log.events.map { "\($0.action) \($0.reason) \(String(describing: $0.source))" }
+    return (seen, events, origin.requests)
+  }
+
+  private func answerDirectly(
+    _ request: HTTPRequest, from origin: MemoryOrigin, in cache: HTTPCache
+  ) async throws -> CachedResponse {
+    var pending: PendingRequest
+    switch cache.begin(request) {
+    case .answer(let response): return response
+    case .pending(let begun): pending = begun
+    }
+    guard let exchange = begin(&pending, Work(), from: origin, in: cache) else {
+      return try await cache.respond(to: pending, transport: origin.transport)
+    }
+    let result: Result<TransportResponse, any Error>
+    do {
+      result = .success(try await origin.transport(exchange.request, .empty))
+    } catch {
+      result = .failure(error)
+    }
+    switch exchange.finish(result) {
+    case .answer(let response): return response
+    case .pending: return try await exchange.response()
+    case .done: throw CancellationError()
+    }
+  }
+
+  private func begin(
+    _ pending: inout PendingRequest, _ work: Work, from origin: MemoryOrigin, in cache: HTTPCache
+  ) -> DirectExchange? {
+    cache.exchange(
+      for: &pending, work: work, interim: nil, on: globalConcurrentExecutor, transport: origin.transport)
+  }
+
+  /// Records whether it was cancelled.
+  final class Work: Cancellable {
+    private let count = Mutex(0)
+    var cancelCount: Int { count.withLock { $0 } }
+    func cancel() { count.withLock { $0 += 1 } }
+  }
+
+  /// An exchange that is begun, in a cache that nothing is stored in.
+  private func begun(
+    in setting: Setting, _ work: Work, from origin: MemoryOrigin
+  ) throws -> DirectExchange {
+    guard case .pending(var pending) = setting.cache.begin(.get()) else { throw Unreachable() }
+    return try #require(begin(&pending, work, from: origin, in: setting.cache))
+  }
+
+  @Test("Equal requests wait for an exchange without a task", arguments: [true, false])
+  func followers(areAnswered: Bool) async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("own", [.cacheControl: "no-store"]) }
+    let exchange = try begun(in: setting, Work(), from: origin)
+    async let follower = setting.get(from: origin)
+    try await setting.cache.fetches.followers(1)
+    let directives = areAnswered ? "max-age=60" : "no-store"
+    guard case .answer = exchange.finish(.success(.ok("shared", [.cacheControl: directives]))) else {
+      Issue.record("no answer")
+      return
+    }
+    #expect(try await follower.text == (areAnswered ? "shared" : "own"))
+    #expect(origin.requests.count == (areAnswered ? 0 : 1))
+  }
+
+  @Test(
+    "A client that leaves ends its exchange, unless another request waits for it", arguments: [true, false])
+  func leaving(isAlone: Bool) async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in throw Unreachable() }
+    let work = Work()
+    let exchange = try begun(in: setting, work, from: origin)
+    var follower: Task<Answer, any Error>?
+    if !isAlone {
+      follower = Task { try await setting.get(from: origin) }
+      try await setting.cache.fetches.followers(1)
+    }
+    exchange.leave()
+    #expect(work.cancelCount == (isAlone ? 1 : 0))
+    // The transport always ends.
+    guard case .done = exchange.finish(isAlone ? .failure(Unreachable()) : .success(.ok("shared"))) else {
+      Issue.record("answers a client that has left")
+      return
+    }
+    if let follower { #expect(try await follower.value.text == "shared") }
+    try await setting.cache.fetches.emptied()
+    #expect(setting.cache.fetches.count == 0)
+  }
+
+  @Test("A request that waits for another, or that needs the disk, has a task")
+  func tasks() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("text") }
+    let first = try begun(in: setting, Work(), from: origin)
+    guard case .pending(var second) = setting.cache.begin(.get()) else { throw Unreachable() }
+    #expect(begin(&second, Work(), from: origin, in: setting.cache) == nil)
+    _ = first.finish(.success(.ok("text")))
+    #expect(try await setting.cache.respond(to: second, transport: origin.transport).source == .hit)
+    #expect(origin.requests.isEmpty)
+  }
+}
+
+extension HTTPRequest {
+  fileprivate static func head() -> HTTPRequest { with(.head) }
+  fileprivate static func delete() -> HTTPRequest { with(.delete) }
+
+  private static func with(_ method: Method) -> HTTPRequest {
+    var request = HTTPRequest.get()
+    request.method = method
+    return request
+  }
+}
