@@ -20,7 +20,7 @@ struct StepStory {
   init(_ response: CachedResponse) {
     source = response.source.rawValue
     reason = response.reason
-    storage = response.storage
+    storage = response.intent
     cacheStatus = response.cacheStatus.fieldValue.split(separator: ";").map {
       String($0.drop { $0 == " " })
     }
@@ -49,7 +49,7 @@ struct StepStory {
 
   func described(_ response: CachedResponse) -> String {
     "\(response.source) \(response.head.status.code), \(response.reason)"
-      + (response.storage.map { "; \($0)" } ?? "") + (isWhole ? "" : "; and it ended early")
+      + (response.intent.map { "; \($0)" } ?? "") + (isWhole ? "" : "; and it ended early")
   }
 
   func described(_ head: HTTPResponse) -> String {

@@ -48,7 +48,7 @@ private struct RecordedSpan<Base: Span>: TracedSpan {
       attributes["http.response.status_code"] = response.head.status.code
       attributes["httpcache.source"] = response.source.rawValue
       attributes["httpcache.reason"] = response.reason.rawValue
-      if let storage = response.storage { attributes["httpcache.storage"] = storage.rawValue }
+      if let storage = response.intent { attributes["httpcache.storage"] = storage.rawValue }
       if response.cacheStatus.isCollapsed == true { attributes["httpcache.coalesced"] = true }
     }
   }

@@ -27,7 +27,7 @@ struct CachedLoad: Sendable {
     }
 
     fileprivate var httpURLResponse: HTTPURLResponse? {
-      var head = response.finalHead
+      var head = response.knownOutcome.head
       BasicChallenge.hide(in: &head)
       return HTTPURLResponse(httpResponse: head, url: url)
     }

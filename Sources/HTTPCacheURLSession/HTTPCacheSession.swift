@@ -232,7 +232,7 @@ extension HTTPCacheSession {
 
     /// Returns the answer after its content has been read: its fields then say whether the response was stored in the end.
     fileprivate func settled() -> Answer {
-      guard cached.finalCacheStatus != cached.cacheStatus, let url = response.url else { return self }
+      guard cached.knownCacheStatus != cached.cacheStatus, let url = response.url else { return self }
       return Answer(CachedLoad.Answer(response: cached, url: url)) ?? self
     }
 
@@ -242,13 +242,13 @@ extension HTTPCacheSession {
     public var reason: CacheEngine.Reason { cached.reason }
     /// Whether the origin's response was stored, and why (not); `nil` if there was nothing to store. It is final when the
     /// content has been read.
-    public var storage: CacheEngine.Reason? { cached.finalStorage }
+    public var storage: CacheEngine.Reason? { cached.knownStorage }
     /// The current age, rounded down to seconds, if the response comes from the store (RFC 9111 §4.2.3).
     public var age: Duration? { cached.age }
     /// The remaining freshness lifetime, in whole seconds; negative if the response is stale.
     public var remainingLifetime: Duration? {
       // A response that was not stored in the end has none.
-      cached.finalCacheStatus.timeToLive
+      cached.knownCacheStatus.timeToLive
     }
   }
 

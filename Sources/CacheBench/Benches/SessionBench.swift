@@ -128,7 +128,7 @@ struct SessionBench {
       },
       RequestLane(.headOfResponse, source: nil) { _ in
         let made = cache.storedResponse(for: freshHead).flatMap {
-          HTTPURLResponse(httpResponse: $0.finalHead, url: freshURL)
+          HTTPURLResponse(httpResponse: $0.head, url: freshURL)
         }
         return { (made == nil ? nil : valueSize, nil) }
       },

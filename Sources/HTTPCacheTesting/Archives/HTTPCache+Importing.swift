@@ -69,8 +69,8 @@ extension HTTPCache {
       to: request, policy: .reloadIgnoringLocalCacheData, partition: partition
     ) { _, _ in TransportResponse(head: stored, body: MessageBody(bytes)) }
     for try await _ in answer.body {}
-    guard let reason = answer.storage, answer.cacheStatus.isStored else {
-      return answer.storage ?? .methodNotStored
+    guard let reason = answer.intent, answer.cacheStatus.isStored else {
+      return answer.intent ?? .methodNotStored
     }
     // Comes last, because the store itself refuses only at the end.
     do {
@@ -79,7 +79,7 @@ extension HTTPCache {
         transport: { _, _ in throw HTTPCacheError.notCached(reason) })
       return nil
     } catch let error as HTTPCacheError where error.code == .notCached {
-      let settled = answer.finalStorage ?? reason
+      let settled = await answer.outcome.storage ?? reason
       return settled == reason && reason != .storedNeverReused ? .storeFailed : settled
     }
   }

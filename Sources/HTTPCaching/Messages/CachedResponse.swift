@@ -67,19 +67,16 @@ public struct CachedResponse: Sendable {
   public var source: Source
   /// Why the client gets this response.
   public var reason: CacheEngine.Reason
-  /// Whether the origin's response is being stored, and why (not); `nil` if there is nothing to store.
-  public var storage: CacheEngine.Reason?
   /// The content of the `Cache-Status` field (RFC 9211).
   ///
   /// It has `stored` only if the content is complete, or its length is known and fits a tier. In all other cases, the
-  /// head is sent before the cache knows: ``finalHead`` says it afterwards.
+  /// head is sent before the cache knows: ``outcome`` says it afterwards.
   public var cacheStatus: CacheStatus
-  /// Whether the response that is being stored has been stored in the end; `nil` if it is not being stored.
+  /// Whether the origin's response is to be stored, and why (not), as decided when its head arrived; `nil` if there is
+  /// nothing to store.
+  package internal(set) var intent: CacheEngine.Reason?
+  /// Says whether the response that is being stored has been stored in the end; `nil` if it is not being stored.
   package internal(set) var settlement: Settlement?
-
-  /// Whether the origin's response was stored in the end, and why (not). The value is final once the body has been read
-  /// to its end; until then it equals ``storage``.
-  public var finalStorage: CacheEngine.Reason? { settlement?.reason ?? storage }
 
   /// The length of the complete stored content that answers a HEAD request; `nil` if the response is not from the store.
   package var storedLength: Int? {
@@ -92,8 +89,48 @@ public struct CachedResponse: Sendable {
   /// Whether a local origin has the content of the response: it is not stored, and ``body`` is empty. See ``LocalOrigin``.
   package internal(set) var isPassedThrough = false
 
-  /// The ``cacheStatus`` that reflects ``finalStorage``.
-  package var finalCacheStatus: CacheStatus {
+  /// What only the end of the content decides.
+  public struct Outcome: Hashable, Sendable {
+    /// Whether the origin's response was stored, and why (not); `nil` if there was nothing to store.
+    public var storage: CacheEngine.Reason?
+    /// The content of the final `Cache-Status` field.
+    public var cacheStatus: CacheStatus
+    /// The ``CachedResponse/head`` with the final `Cache-Status`.
+    public var head: HTTPResponse
+  }
+
+  /// What became of the response. Read the content first:
+  ///
+  /// ```swift
+  /// let content = try await response.body.collect(upTo: 1 << 20)
+  /// print(await response.outcome.storage)    // Stored, with a freshness lifetime that the origin gave. (RFC 9111 §3)
+  /// ```
+  ///
+  /// A response that is not being stored has its outcome at once, and any other as soon as it is stored or given up. The
+  /// latter waits for a reader of the content. If the reader is cancelled, or the content fails, the outcome says whether
+  /// what had arrived was stored. In a cancelled task, the property returns what is known.
+  public var outcome: Outcome {
+    get async {
+      await settlement?.end()
+      return knownOutcome
+    }
+  }
+
+  /// What is known of the ``outcome`` by now.
+  package var knownOutcome: Outcome {
+    let status = knownCacheStatus
+    var outcome = Outcome(storage: knownStorage, cacheStatus: status, head: head)
+    guard status != cacheStatus, let name = HTTPField.Name.cacheStatus else { return outcome }
+    // The last member is the one of this cache.
+    outcome.head.headerFields[values: name] = head.headerFields[values: name].dropLast() + [status.fieldValue]
+    return outcome
+  }
+
+  /// The ``Outcome/storage`` of the ``knownOutcome``, whose head may have to be decoded.
+  package var knownStorage: CacheEngine.Reason? { settlement?.reason ?? intent }
+
+  /// The ``Outcome/cacheStatus`` of the ``knownOutcome``.
+  package var knownCacheStatus: CacheStatus {
     guard case .settled(let reason, let isStored) = settlement?.state,
       reason != cacheStatus.reason || isStored != cacheStatus.isStored
     else { return cacheStatus }
@@ -104,21 +141,11 @@ public struct CachedResponse: Sendable {
     return status
   }
 
-  /// The ``head`` with a `Cache-Status` that reflects ``finalStorage``.
-  public var finalHead: HTTPResponse {
-    let status = finalCacheStatus
-    guard status != cacheStatus, let name = HTTPField.Name.cacheStatus else { return head }
-    var head = head
-    // The last member is the one of this cache.
-    head.headerFields[values: name] = head.headerFields[values: name].dropLast() + [status.fieldValue]
-    return head
-  }
-
-  /// Changes ``head``, ``cacheStatus`` and ``storage`` to their final values, before a caller gets the response.
+  /// Changes ``head``, ``cacheStatus`` and ``intent`` to what is known, before a caller gets the response.
   mutating func settle() {
-    let status = finalCacheStatus
-    guard status != cacheStatus else { return }
-    (head, cacheStatus, storage) = (finalHead, status, finalStorage)
+    guard knownCacheStatus != cacheStatus else { return }
+    let outcome = knownOutcome
+    (head, cacheStatus, intent) = (outcome.head, outcome.cacheStatus, outcome.storage)
   }
 
   /// The current age, rounded down to seconds, if the response comes from the store (RFC 9111 §4.2.3).
@@ -135,8 +162,7 @@ public struct CachedResponse: Sendable {
 
   init(
     head: HTTPResponse, body: MessageBody, source: Source, reason: CacheEngine.Reason,
-    storage: CacheEngine.Reason? = nil,
-    cacheStatus: CacheStatus
+    intent: CacheEngine.Reason? = nil, cacheStatus: CacheStatus
   ) {
     var head = head
     head.add(cacheStatus)
@@ -144,7 +170,7 @@ public struct CachedResponse: Sendable {
     self.body = body
     self.source = source
     self.reason = reason
-    self.storage = storage
+    self.intent = intent
     self.cacheStatus = cacheStatus
   }
 
@@ -153,7 +179,7 @@ public struct CachedResponse: Sendable {
     // Without a `Cache-Status` of its own, as if there were no cache.
     heading = .made(response.head)
     (body, source, reason) = (response.body, .network, .policyIgnoresStored)
-    storage = .refusedByApplication
+    intent = .refusedByApplication
     cacheStatus = CacheStatus(
       cache: "", forward: .bypass, forwardStatus: response.head.status.code, reason: reason)
   }
@@ -164,7 +190,7 @@ public struct CachedResponse: Sendable {
     self.body = body
     source = .hit
     self.reason = reason
-    storage = nil
+    intent = nil
     cacheStatus = heading.cacheStatus
   }
 }
@@ -213,16 +239,29 @@ package final class Settlement: Sendable {
     case settled(CacheEngine.Reason, isStored: Bool)
   }
 
-  private let current: Mutex<State>
+  private let current: Mutex<(state: State, waiting: [AsyncStream<Void>.Continuation])>
 
   init(_ state: State) {
-    current = Mutex(state)
+    current = Mutex((state, []))
   }
 
-  var state: State { current.withLock { $0 } }
+  var state: State { current.withLock { $0.state } }
 
   func settle(_ reason: CacheEngine.Reason, isStored: Bool) {
-    current.withLock { $0 = .settled(reason, isStored: isStored) }
+    let waiting = current.withLock { current in
+      defer { current = (.settled(reason, isStored: isStored), []) }
+      return current.waiting
+    }
+    for continuation in waiting { continuation.finish() }
+  }
+
+  /// Returns when the result is known, or the task is cancelled.
+  func end() async {
+    let (end, continuation) = AsyncStream.makeStream(of: Void.self)
+    current.withLock { current in
+      if case .settled = current.state { continuation.finish() } else { current.waiting.append(continuation) }
+    }
+    for await _ in end {}
   }
 
   /// Why the response is stored, or not; `nil` until it is known.

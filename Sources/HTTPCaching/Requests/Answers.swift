@@ -69,11 +69,11 @@ struct Answers: Sendable {
   private func answer(
     _ head: HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source,
     _ reason: CacheEngine.Reason,
-    _ key: CacheKey?, remainingSeconds: Int64?, _ forwarded: Forwarded?, storage: CacheEngine.Reason? = nil,
+    _ key: CacheKey?, remainingSeconds: Int64?, _ forwarded: Forwarded?, intent: CacheEngine.Reason? = nil,
     detail: CacheEngine.Reason? = nil
   ) -> CachedResponse {
     CachedResponse(
-      head: head, body: body, source: source, reason: reason, storage: storage,
+      head: head, body: body, source: source, reason: reason, intent: intent,
       cacheStatus: cacheStatus(
         of: detail ?? reason, key, isHit: source != .generated, remainingSeconds: remainingSeconds,
         forwarded))
@@ -205,7 +205,7 @@ struct Answers: Sendable {
       head, .empty, from: .network, outcome.reason, sent.lookup.key,
       remainingSeconds: remainingSeconds(outcome),
       forwarded(sent, response.head.status.code, isStored: isStored),
-      storage: outcome.storage.reason, detail: isOpen ? nil : outcome.storage.reason)
+      intent: outcome.storage.reason, detail: isOpen ? nil : outcome.storage.reason)
     answer.settlement = settlement
     return answer
   }

@@ -84,7 +84,7 @@ struct QueryTests {
     let unknown = try await Self.ask(setting, origin, "", body: MessageBody(chunks()))
     #expect(unknown.source == .network)
     #expect(unknown.reason == .fromOrigin)
-    #expect(unknown.response.storage == .queryNotKeyed)
+    #expect(await unknown.response.outcome.storage == .queryNotKeyed)
     #expect(unknown.response.cacheStatus.forward == .bypass)
     #expect(origin.bodies.withLock { $0 } == ["select a", "select a"])
   }
@@ -93,11 +93,11 @@ struct QueryTests {
   func tooLong() async throws {
     let setting = try Setting { $0.maximumQueryContent = 4 }
     let origin = Origin()
-    #expect(try await Self.ask(setting, origin, "four").response.storage == .storedWithLifetime)
+    #expect(try await Self.ask(setting, origin, "four").response.outcome.storage == .storedWithLifetime)
     for number in 2...3 {
       let answer = try await Self.ask(setting, origin, "fiver")
       #expect(answer.text == "\(number) fiver")
-      #expect(answer.response.storage == .queryNotKeyed)
+      #expect(await answer.response.outcome.storage == .queryNotKeyed)
     }
   }
 

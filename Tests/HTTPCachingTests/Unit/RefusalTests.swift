@@ -60,7 +60,7 @@ struct RefusalTests {
       }
       #expect(try await answer.body.collect(upTo: .max).count == 600_000)
       let (reason, limit) = expected(cause)
-      #expect(answer.finalStorage == reason)
+      #expect(await answer.outcome.storage == reason)
       let event = try #require(log.events.first { $0.action == .notStored })
       #expect(event.reason == reason && event.refusal?.limit == limit)
       #expect((event.refusal?.byteCount ?? 0 > limit ?? .max) == (limit != nil))
@@ -84,7 +84,7 @@ struct RefusalTests {
       let content = String(repeating: "x", count: size)
       let answer = try await cache.respond(to: .get()) { _, _ in .ok(content) }
       #expect(try await answer.body.collect(upTo: .max).count == size)
-      #expect(answer.finalStorage == .diskFailing)
+      #expect(await answer.outcome.storage == .diskFailing)
       let event = try #require(log.events.first { $0.action == .notStored })
       #expect(event.reason == .diskFailing && event.refusal?.reason == .inputOutput)
       #expect(event.refusal?.limit == nil && store.statistics.ioErrors > 0)
@@ -102,7 +102,8 @@ struct RefusalTests {
       return .ok("x", fields)
     }
     let answer = try await setting.get("/?utm=a", from: origin)
-    #expect(answer.text == "x" && answer.response.finalStorage == .storeClosed)
+    #expect(answer.text == "x")
+    #expect(await answer.response.outcome.storage == .storeClosed)
     #expect(setting.log.reasons(.notStored) == [.storeClosed])
   }
 
@@ -127,7 +128,7 @@ struct RefusalTests {
         readers.append(
           Task {
             for try await _ in answer.body { hasBegun.open() }
-            return answer.finalStorage
+            return await answer.outcome.storage
           })
         // What a reader has is reserved on the disk.
         await hasBegun.wait()
@@ -136,7 +137,7 @@ struct RefusalTests {
       let content = String(repeating: "x", count: 400_000)
       let answer = try await cache.respond(to: .get("/2")) { _, _ in .ok(content) }
       #expect(try await answer.body.collect(upTo: .max).count == 400_000)
-      #expect(answer.finalStorage == .storeBusy)
+      #expect(await answer.outcome.storage == .storeBusy)
       let event = try #require(log.events.first { $0.action == .notStored })
       #expect(event.reason == .storeBusy && event.refusal?.reason == .noRoom && event.refusal?.limit == nil)
       for feed in feeds { feed.finish() }
@@ -144,7 +145,7 @@ struct RefusalTests {
       // When they are stored there is room again: the oldest makes it.
       let later = try await cache.respond(to: .get("/2")) { _, _ in .ok(content) }
       _ = try await later.body.collect(upTo: .max)
-      #expect(later.finalStorage == .storedWithLifetime)
+      #expect(await later.outcome.storage == .storedWithLifetime)
       cache.close()
     }
   }
@@ -167,7 +168,8 @@ struct RefusalTests {
     let origin = MemoryOrigin { _, _ in .ok("x", [.cacheControl: "max-age=60", .vary: vary]) }
     for _ in 1...2 {
       let answer = try await setting.get(from: origin)
-      #expect(answer.response.finalStorage == .storedNeverReused && answer.source == .network)
+      #expect(await answer.response.outcome.storage == .storedNeverReused)
+      #expect(answer.source == .network)
     }
     #expect(CacheEngine.Reason.storedNeverReused.sentence.contains("never be reused"))
     #expect(origin.requests.count == 2)

@@ -133,7 +133,7 @@ struct RespondTests {
     }
     let first = try await send()
     #expect(first.source == .network && first.cacheStatus.forward == .bypass)
-    if method == .get { #expect(first.storage == .requestContent) }
+    if method == .get { #expect(await first.outcome.storage == .requestContent) }
     #expect(try await setting.get(from: origin).text == "2")
     #expect(try await send().source == .network)
     // Content without a byte is no content.

@@ -88,7 +88,7 @@ struct StatusTests {
     #expect(try statuses(Answer(response: response, text: "")) == [start + arriving.status])
     #expect(try await response.body.collect(upTo: .max) == content[...])
     let name = try #require(HTTPField.Name("Cache-Status"))
-    #expect(response.finalHead.headerFields[values: name] == [start + arriving.finalStatus])
+    #expect(await response.outcome.head.headerFields[values: name] == [start + arriving.finalStatus])
     #expect(setting.log.events.count { $0.action == .stored || $0.action == .notStored } == 1)
     #expect((setting.cache.storedResponse(for: .get()) != nil) == arriving.finalStatus.contains("; stored"))
   }
@@ -123,7 +123,7 @@ struct StatusTests {
         guard statuses.count > 1 else { continue }
         let isStored = memory > content.count
         #expect(response.cacheStatus.isStored == isStored)
-        #expect(response.finalStorage == (isStored ? .storedWithLifetime : .diskFailing))
+        #expect(await response.outcome.storage == (isStored ? .storedWithLifetime : .diskFailing))
         #expect((cache.storedCopy(for: .get("/\(statuses.count - 1)")) != nil) == isStored)
       }
       #expect((statuses.last?.reason == .diskFailing) == (memory < content.count))
@@ -171,8 +171,8 @@ struct StatusTests {
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
     #expect(!response.cacheStatus.isStored)
     #expect(try await response.body.collect(upTo: .max) == [1, 2, 3])
-    #expect(
-      !response.finalHead.headerFields[values: try #require(.cacheStatus)].joined().contains("; stored"))
+    let head = await response.outcome.head
+    #expect(!head.headerFields[values: try #require(.cacheStatus)].joined().contains("; stored"))
     #expect(setting.cache.storedResponse(for: .get()) == nil)
   }
 

@@ -130,7 +130,7 @@ struct StoringTests {
         return .streamed(stream, fields)
       })
     #expect(try await response.body.collect(upTo: 10).elementsEqual("1234".utf8))
-    #expect(response.finalStorage == .storedWithLifetime)
+    #expect(await response.outcome.storage == .storedWithLifetime)
     let copy = try #require(setting.cache.storedCopy(for: .get()))
     #expect(copy.content.elementsEqual("1234".utf8 + [5]))
     #expect(copy.head.headerFields[.contentLength] == "5")
@@ -147,11 +147,12 @@ struct StoringTests {
       let response = try await setting.cache.respond(
         to: .get(), willStore: { $0.tiers = [] }, transport: { _, _ in .ok("x") })
       _ = try await response.body.collect(upTo: 10)
-      #expect(response.finalStorage == .refusedByApplication)
+      let outcome = await response.outcome
+      #expect(outcome.storage == .refusedByApplication)
       let name = try #require(HTTPField.Name("Cache-Status"))
-      #expect(response.finalHead.headerFields[values: name].count == 1)
-      #expect(response.finalHead.headerFields[name]?.hasSuffix("detail=refusedByApplication") == true)
-      #expect(response.finalHead.headerFields[name]?.contains("stored") == false)
+      #expect(outcome.head.headerFields[values: name].count == 1)
+      #expect(outcome.head.headerFields[name]?.hasSuffix("detail=refusedByApplication") == true)
+      #expect(outcome.head.headerFields[name]?.contains("stored") == false)
     }
     #expect(setting.log.reasons(.notStored) == [.refusedByApplication, .refusedByApplication])
   }

@@ -65,7 +65,7 @@ struct StreamingTests {
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     feed.yield([1])
     var response: CachedResponse? = try await setting.cache.respond(to: .get(), transport: origin.transport)
-    #expect(response?.storage == .storedWithLifetime)
+    #expect(response?.intent == .storedWithLifetime)
     response = nil
     await ended.wait()
     #expect(setting.cache.storedResponse(for: .get()) == nil)
