@@ -129,11 +129,12 @@ public final class CacheMetrics: Sendable {
       stored.increment()
       storedBytes.increment(by: event.byteCount ?? 0)
     case .notStored:
+      guard let reason = event.reason else { return }
       reasons.withLock { reasons in
-        if let count = reasons[event.reason] { return count }
-        let dimensions = [("reason", event.reason.rawValue)]
+        if let count = reasons[reason] { return count }
+        let dimensions = [("reason", reason.rawValue)]
         let count = MetricCount("httpcache_not_stored_total", dimensions, factory: factory)
-        reasons[event.reason] = count
+        reasons[reason] = count
         return count
       }.increment()
     case .updated: updated.increment()

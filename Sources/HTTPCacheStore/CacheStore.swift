@@ -124,14 +124,7 @@ public final class CacheStore: Sendable {
   /// - Parameters:
   ///   - capacity: maximum bytes; a negative value counts as 0.
   ///   - error: why the disk that the caller wanted could not be opened; `nil` if it wanted none.
-  ///   - observer: called with the event `unavailable` if there is an error, on a separate queue.
-  package static func inMemory(
-    capacity: Int, insteadOfDisk error: (any Error)? = nil,
-    observer: (@Sendable (DiskEvent) -> Void)? = nil
-  ) -> CacheStore {
-    if let error {
-      DiskEvents(observer: observer, counters: DiskCounters()).add([.unavailable(error as? StoreError)])
-    }
+  package static func inMemory(capacity: Int, insteadOfDisk error: (any Error)? = nil) -> CacheStore {
     do {
       return try CacheStore(
         Configuration(memoryCapacity: max(0, capacity)), files: POSIXFileSystem(), unavailable: error)
@@ -177,12 +170,14 @@ public final class CacheStore: Sendable {
     memory = MemoryTier(
       capacity: configuration.memoryCapacity, shardCount: configuration.shardCount,
       policy: configuration.eviction, maximumVariants: configuration.maximumVariants, hasDisk: disk != nil)
-    if let discarded { disk?.log.events.add([.discarded(discarded)]) }
   }
 
   deinit {
     close()
   }
+
+  /// Tells a cache of changes in the state of the disk, as long as the cache exists.
+  package func observeDisk(_ cache: any DiskObserver) { disk?.log.events.add(cache) }
 
   /// Makes the number of a variant from bytes that identify it, such as the request fields that select it.
   ///

@@ -113,9 +113,7 @@ public final class HTTPURLCache: Sendable {
       self.init(try HTTPCache(configuration))
     } catch {
       // A store in memory cannot fail to open.
-      let store = CacheStore.inMemory(
-        capacity: configuration.store.memoryCapacity, insteadOfDisk: error,
-        observer: configuration.store.diskObserver)
+      let store = CacheStore.inMemory(capacity: configuration.store.memoryCapacity, insteadOfDisk: error)
       self.init(HTTPCache(store: store, configuration: configuration), diskError: error)
     }
   }

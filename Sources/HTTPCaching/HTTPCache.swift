@@ -70,9 +70,8 @@ public final class HTTPCache: Sendable {
     /// Maximum time that a request waits for the response to another, equal one (default: 5 seconds). It then sends its
     /// own to the origin.
     public var followerTimeout: Duration
-    /// Called for each event of the cache, from the first request on. It runs on the thread that caused the event and
-    /// must not block. See also ``HTTPCache/observe(_:_:)`` and ``HTTPCache/events(of:keeping:)``.
-    public var observer: (@Sendable (CacheEvent) -> Void)?
+    /// See ``observe(_:_:)``.
+    package var observers: [(actions: [CacheEvent.Action], observer: @Sendable (CacheEvent) -> Void)] = []
     /// A tier that other caches, normally on other machines, share with this one (default: `nil`).
     ///
     /// A private cache shares only its removals: its responses may belong to one user.
@@ -147,10 +146,14 @@ public final class HTTPCache: Sendable {
     fetches = FetchTable(
       clock: clock, patience: configuration.followerTimeout, isShared: configuration.rules.kind == .shared)
     transit = TransitBudget(capacity: configuration.transitCapacity, clock: clock)
-    shared = configuration.sharedTier.map {
-      SharedTierLink($0, store: store, clock: clock, sharesResponses: configuration.rules.kind == .shared)
+    shared = configuration.sharedTier.map { [hub] in
+      SharedTierLink(
+        $0, store: store, clock: clock, hub: hub, sharesResponses: configuration.rules.kind == .shared)
     }
-    if let observer = configuration.observer { observe(CacheEvent.Action.allCases, observer) }
+    for (actions, observer) in configuration.observers { observe(actions, observer) }
+    if let error = store.unavailable { hub.note(.diskUnavailable, error) }
+    if let error = store.discarded { hub.note(.diskDiscarded, error) }
+    store.observeDisk(hub)
     shared?.cache.withLock { $0 = { [weak self] in self } }
   }
 

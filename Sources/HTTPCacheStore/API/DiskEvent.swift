@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A change in the state of a store's disk: it starts to fail, works again, or is not as expected when it is opened.
+/// A change in the state of a store's disk. A cache reports it as an event of its own.
 public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of change. More may be added.
   public struct Kind: Hashable, Sendable, CustomStringConvertible {
     private enum Value: String {
-      case failing, full, recovered, discarded, unavailable
+      case failing, full, recovered
     }
 
     private let value: Value
@@ -31,20 +31,12 @@ public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
     /// The disk takes new entries again.
     public static var recovered: Kind { Kind(.recovered) }
 
-    /// At its opening, the directory held an unreadable cache. The store has discarded it and begins empty;
-    /// ``DiskEvent/error`` says why, and so does ``CacheStore/discarded``.
-    public static var discarded: Kind { Kind(.discarded) }
-
-    /// The directory could not be opened, so the cache works in memory only; ``DiskEvent/error`` says why. Only
-    /// `HTTPURLCache` opens a cache this way: `CacheStore` and `HTTPCache` throw the error instead.
-    public static var unavailable: Kind { Kind(.unavailable) }
-
     public var description: String { value.rawValue }
   }
 
   /// What happened.
   public let kind: Kind
-  /// Why the disk fails, was discarded or is unavailable; `nil` if it recovered.
+  /// Why the disk fails; `nil` if it recovered.
   public let error: StoreError?
 
   package static func failing(_ error: StoreError) -> DiskEvent { DiskEvent(kind: .failing, error: error) }
@@ -52,14 +44,6 @@ public struct DiskEvent: Hashable, Sendable, CustomStringConvertible {
   package static func full(_ error: StoreError) -> DiskEvent { DiskEvent(kind: .full, error: error) }
 
   package static var recovered: DiskEvent { DiskEvent(kind: .recovered, error: nil) }
-
-  package static func discarded(_ error: StoreError) -> DiskEvent {
-    DiskEvent(kind: .discarded, error: error)
-  }
-
-  package static func unavailable(_ error: StoreError?) -> DiskEvent {
-    DiskEvent(kind: .unavailable, error: error)
-  }
 
   public var description: String { error.map { "\(kind): \($0)" } ?? "\(kind)" }
 }

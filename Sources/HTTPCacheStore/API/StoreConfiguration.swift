@@ -62,8 +62,8 @@ extension CacheStore {
     /// At least 64 KiB and at most 1 GiB, or 0. With 0 an insert returns after its entry is written. Once the buffer is
     /// half full, callers that insert also write.
     public var writeBuffer = 1 << 20
-    /// Called when the disk fails and when it works again, and if the store discards an unreadable cache at its opening
-    /// (default: `nil`).
+    /// Called when the disk fails and when it works again (default: `nil`). A cache over the store reports the same as
+    /// events: this is for a store without a cache.
     ///
     /// The store calls it on its own queue, soon after the change, one event after the other. It may use the
     /// store.

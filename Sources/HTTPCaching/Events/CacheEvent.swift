@@ -5,10 +5,12 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// One action of the cache, with its reason: for logs, for metrics, and to find out why a response was not cached.
+/// One action of the cache, or a change of its disk or its shared tier: for logs, for metrics, and to find out why a
+/// response was not cached.
 ///
 /// The events of a request begin with ``Action/served``, ``Action/forwarded`` or ``Action/refused``. A forwarded
-/// request ends with ``Action/answered`` or ``Action/failed``.
+/// request ends with ``Action/answered`` or ``Action/failed``. They have a ``request`` and a ``reason``; the events of
+/// the disk and of the shared tier have neither, and a ``cause`` if something fails.
 public struct CacheEvent: Sendable, CustomStringConvertible {
   /// The kinds of actions of a cache.
   ///
@@ -16,6 +18,8 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   public struct Action: Hashable, Sendable, CaseIterable, CustomStringConvertible {
     private enum Value: UInt8, CaseIterable {
       case served, forwarded, refused, answered, failed, stored, notStored, updated, invalidated
+      case diskFailing, diskFull, diskRecovered, diskDiscarded, diskUnavailable
+      case sharedTierUnavailable, sharedTierAvailable, outOfStep, inStep
     }
 
     private let value: Value
@@ -41,21 +45,62 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     /// Responses stored under a URI were removed, or those of a group or an origin were marked invalid.
     public static var invalidated: Action { Action(.invalidated) }
 
+    /// The disk refused a write or a sync. Until an attempt to write succeeds, new responses are kept in memory only.
+    ///
+    /// The cache makes attempts as more is stored: at once at first, then less and less often, but after 30 seconds at the
+    /// latest. A directory that is removed or moved away counts as failing, too.
+    public static var diskFailing: Action { Action(.diskFailing) }
+    /// The file system has less room than the disk's capacity. Stored responses are evicted for new ones.
+    public static var diskFull: Action { Action(.diskFull) }
+    /// The disk takes all responses again.
+    public static var diskRecovered: Action { Action(.diskRecovered) }
+    /// At its opening, the directory held an unreadable cache. It was discarded, and the cache began empty.
+    public static var diskDiscarded: Action { Action(.diskDiscarded) }
+    /// The directory could not be opened, and the cache works in memory only. Only `HTTPURLCache` opens a cache this way:
+    /// `HTTPCache` throws the error instead.
+    public static var diskUnavailable: Action { Action(.diskUnavailable) }
+    /// The shared tier fails, or cannot be reached from the start: the cache works without it. Repeated once an hour while
+    /// it lasts.
+    public static var sharedTierUnavailable: Action { Action(.sharedTierUnavailable) }
+    /// The shared tier works again.
+    public static var sharedTierAvailable: Action { Action(.sharedTierAvailable) }
+    /// The cache cannot tell whether other nodes of the shared tier have removed something: it validates its content
+    /// before use.
+    public static var outOfStep: Action { Action(.outOfStep) }
+    /// The cache knows all removals of other nodes again.
+    public static var inStep: Action { Action(.inStep) }
+
     /// All actions of this version.
     public static var allCases: [Action] { Value.allCases.map { Action($0) } }
 
     public var description: String { "\(value)" }
 
     /// The bit of the action in a set of actions.
-    var bit: UInt16 { 1 << UInt16(value.rawValue) }
+    var bit: UInt32 { 1 << UInt32(value.rawValue) }
+
+    /// What has happened to the disk or to the shared tier; `nil` for the actions of requests.
+    package var change: String? {
+      switch value {
+      case .served, .forwarded, .refused, .answered, .failed, .stored, .notStored, .updated, .invalidated: nil
+      case .diskFailing: "the disk fails; responses are kept in memory only"
+      case .diskFull: "the file system is full; stored responses are evicted for new ones"
+      case .diskRecovered: "the disk works again"
+      case .diskDiscarded: "the directory held an unreadable cache, which was discarded"
+      case .diskUnavailable: "the directory cannot be opened; the cache works in memory only"
+      case .sharedTierUnavailable: "the shared tier is unavailable; the cache works without it"
+      case .sharedTierAvailable: "the shared tier is available again"
+      case .outOfStep: "out of step with the shared tier; stored responses are validated"
+      case .inStep: "in step with the shared tier"
+      }
+    }
   }
 
   /// What the cache did.
   public var action: Action
   /// The client's request.
-  public var request: HTTPRequest
-  /// Why it did so.
-  public var reason: CacheEngine.Reason
+  public var request: HTTPRequest?
+  /// Why it did so with the request.
+  public var reason: CacheEngine.Reason?
   /// The source of the response, if the request was answered.
   public var source: CachedResponse.Source?
   /// The number of bytes of content that were stored or are served from the store; `nil` for other actions.
@@ -64,27 +109,26 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   public var refusal: InsertRefusal?
   /// The partition that the request belongs to (default: empty).
   public var partition: String
+  /// Why the disk or the shared tier fails: a `StoreError` for the disk.
+  public var cause: (any Error)?
 
-  /// Makes an event. Each parameter is documented at the property of its name.
-  package init(
-    action: Action, request: HTTPRequest, reason: CacheEngine.Reason, source: CachedResponse.Source? = nil,
-    byteCount: Int? = nil, partition: String = ""
+  init(
+    _ action: Action, _ request: HTTPRequest? = nil, _ reason: CacheEngine.Reason? = nil,
+    source: CachedResponse.Source? = nil, byteCount: Int? = nil, refusal: InsertRefusal? = nil,
+    partition: String = "", cause: (any Error)? = nil
   ) {
-    self.action = action
-    self.request = request
-    self.reason = reason
-    self.source = source
-    self.byteCount = byteCount
-    self.partition = partition
+    (self.action, self.request, self.reason, self.source) = (action, request, reason, source)
+    (self.byteCount, self.refusal, self.partition, self.cause) = (byteCount, refusal, partition, cause)
   }
 
-  /// The method of the request.
-  public var method: HTTPRequest.Method { request.method }
-  /// The target URI; the available part of it if it is incomplete.
-  public var uri: String { TargetURI(request)?.text ?? request.path ?? "" }
+  /// The target URI of the request; the available part of it if it is incomplete, and empty without a request.
+  public var uri: String { request.flatMap { TargetURI($0)?.text ?? $0.path } ?? "" }
 
   public var description: String {
+    guard let request, let reason else {
+      return (action.change ?? "\(action)") + (cause.map { ": \($0)" } ?? "")
+    }
     let detail = refusal.map { " (\($0))" } ?? ""
-    return "\(action) \(method.rawValue) \(uri): \(reason)\(detail)"
+    return "\(action) \(request.method.rawValue) \(uri): \(reason)\(detail)"
   }
 }

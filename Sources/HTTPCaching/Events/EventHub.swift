@@ -26,7 +26,7 @@ final class EventHub: Sendable {
 
   private let state = Mutex(State())
   /// The actions that at least one listener wants.
-  private let wanted = Atomic<UInt16>(0)
+  private let wanted = Atomic<UInt32>(0)
 
   /// Whether a listener wants an action.
   ///
@@ -77,7 +77,7 @@ final class EventHub: Sendable {
 
 /// A set of actions as bits.
 private struct ActionSet {
-  var bits: UInt16
+  var bits: UInt32
 
   @inline(__always)
   init(_ action: CacheEvent.Action) {
@@ -104,10 +104,25 @@ extension EventHub {
     partition: String
   ) {
     guard wants(action) else { return }
-    var event = CacheEvent(
-      action: action, request: request, reason: reason, source: source, byteCount: byteCount,
-      partition: partition)
-    event.refusal = refusal
-    send(event)
+    send(
+      CacheEvent(
+        action, request, reason, source: source, byteCount: byteCount, refusal: refusal, partition: partition)
+    )
+  }
+
+  /// Makes an event of the disk or of the shared tier, if an observer wants its kind.
+  func note(_ action: CacheEvent.Action, _ cause: (any Error)? = nil) {
+    if wants(action) { send(CacheEvent(action, cause: cause)) }
+  }
+}
+
+extension EventHub: DiskObserver {
+  func diskChanged(_ event: DiskEvent) {
+    switch event.kind {
+    case .failing: note(.diskFailing, event.error)
+    case .full: note(.diskFull, event.error)
+    case .recovered: note(.diskRecovered)
+    default: break
+    }
   }
 }

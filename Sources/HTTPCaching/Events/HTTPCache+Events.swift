@@ -5,11 +5,27 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
+extension HTTPCache.Configuration {
+  /// Calls an observer for each event of the cache, from its opening on: also if the opening discards an unreadable cache,
+  /// or if the disk or the shared tier fails from the start.
+  ///
+  /// - Parameters:
+  ///   - actions: the actions to report (default: all).
+  ///   - observer: called with each event, as by ``HTTPCache/observe(_:_:)``.
+  public mutating func observe(
+    _ actions: some Sequence<CacheEvent.Action> = CacheEvent.Action.allCases,
+    _ observer: @escaping @Sendable (CacheEvent) -> Void
+  ) {
+    observers.append((Array(actions), observer))
+  }
+}
+
 extension HTTPCache {
   /// Calls an observer for each event of the cache, until the observation is cancelled.
   ///
-  /// The observer runs on the thread that caused the event and must not block. The events of one request come in order.
-  /// Events without listeners cost one load.
+  /// The observer runs on the thread that caused the event and must not block; events of the disk come on a queue of the
+  /// store. The events of one request come in order. If the disk fails already, the observer does not learn it: see
+  /// ``Configuration/observe(_:_:)``. Events without listeners cost one load.
   ///
   /// - Parameters:
   ///   - actions: the actions to report (default: all).
@@ -28,7 +44,7 @@ extension HTTPCache {
   ///
   /// ```swift
   /// for await event in cache.events(of: [.notStored]) {
-  ///   print(event.uri, event.reason)    // https://a.example/ The response carries no-store. (RFC 9111 §5.2.2.5)
+  ///   print(event)    // notStored GET https://a.example/: The response carries no-store. (RFC 9111 §5.2.2.5)
   /// }
   /// ```
   ///
@@ -75,7 +91,7 @@ extension HTTPCache {
     let rule = configuration.targetRule
     let number = hub.add([.stored], onEnd: { continuation.finish() }) { event in
       guard event.partition == partition, event.reason != .storedAsPart,
-        let stored = TargetURI(event.request), (rule.map { $0(stored) } ?? stored) == target
+        let stored = event.request.flatMap({ TargetURI($0) }), (rule.map { $0(stored) } ?? stored) == target
       else { return }
       continuation.yield(event)
     }

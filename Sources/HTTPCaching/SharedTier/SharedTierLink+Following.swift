@@ -48,9 +48,9 @@ extension SharedTierLink {
         state.statistics.restarts += 1
         state.wasInStep = false
       }
-      options.observer?(.outOfStep(cause))
+      hub.note(.outOfStep, OutOfStep(cause))
     }
-    if isBack { options.observer?(.available) }
+    if isBack { hub.note(.sharedTierAvailable) }
     publishTrust()
     keepPosition()
     wake(.removals)

@@ -36,7 +36,7 @@ final class SharedTierLink: Sendable {
     var statistics = HTTPCache.SharedTierStatistics()
     /// When the failure of the tier was last reported, in milliseconds; `nil` while it works.
     var reportedFailure: Int64?
-    /// Whether ``HTTPCache/SharedTierEvent/inStep`` was the last event of its kind.
+    /// Whether ``CacheEvent/Action/inStep`` was the last event of its kind.
     var wasInStep = false
     var isStopped = false
     var wakers: [Waker: CheckedContinuation<Void, Never>] = [:]
@@ -58,6 +58,7 @@ final class SharedTierLink: Sendable {
   let tier: any SharedTier
   let store: CacheStore
   let clock: any CacheClock
+  let hub: EventHub
   let node = UInt64.random(in: 1 ... .max)
   /// Whether responses, and not only removals, are shared.
   let sharesResponses: Bool
@@ -70,12 +71,14 @@ final class SharedTierLink: Sendable {
   let cache = Mutex<@Sendable () -> HTTPCache?>({ nil })
 
   init(
-    _ options: HTTPCache.SharedTierOptions, store: CacheStore, clock: any CacheClock, sharesResponses: Bool
+    _ options: HTTPCache.SharedTierOptions, store: CacheStore, clock: any CacheClock, hub: EventHub,
+    sharesResponses: Bool
   ) {
     self.options = options
     tier = options.tier
     self.store = store
     self.clock = clock
+    self.hub = hub
     self.sharesResponses = sharesResponses
     let file = store.directory.map { SharedPositionFile(in: $0) }
     if !store.syncsRemovals { file?.remove() }
@@ -171,15 +174,19 @@ final class SharedTierLink: Sendable {
   /// Publishes the trust of the state, and makes the events for its changes. Call it after each change of the state.
   func publishTrust() {
     let now = clock.now.milliseconds
-    let event: HTTPCache.SharedTierEvent? = state.withLock { state in
+    let change: Bool? = state.withLock { state in
       if state.isStopped { return nil }
       trustedUntil.store(state.step.trustedUntil, ordering: .sequentiallyConsistent)
       let isInStep = now < state.step.trustedUntil
       guard isInStep != state.wasInStep else { return nil }
       state.wasInStep = isInStep
-      return isInStep ? .inStep : .outOfStep("no answer from the tier for \(options.trust)")
+      return isInStep
     }
-    if let event { options.observer?(event) }
+    switch change {
+    case true?: hub.note(.inStep)
+    case false?: hub.note(.outOfStep, OutOfStep("no answer from the tier for \(options.trust)"))
+    case nil: break
+    }
   }
 
   // MARK: - Calls and failures
@@ -207,12 +214,11 @@ final class SharedTierLink: Sendable {
   /// - Parameter isHeartbeat: whether it was a heartbeat, which waits for longer than a request does: one that fails is
   ///   enough to stop using the tier.
   func failed(_ error: any Error, isHeartbeat: Bool = false) {
-    let (event, followers) = state.withLock {
-      state -> (HTTPCache.SharedTierEvent?, [Task<Void, any Error>]) in
+    let (isReported, followers) = state.withLock { state -> (Bool, [Task<Void, any Error>]) in
       state.statistics.errors += 1
       let isOpened = isHeartbeat ? state.breaker.open() : state.breaker.failed()
       // Before its first heartbeat was answered, the tier is not used: that must not be silent.
-      guard isOpened || isHeartbeat else { return (nil, []) }
+      guard isOpened || isHeartbeat else { return (false, []) }
       var followers: [Task<Void, any Error>] = []
       if isOpened {
         // Nothing would wake them before their time ends.
@@ -221,13 +227,13 @@ final class SharedTierLink: Sendable {
       }
       let now = clock.now.milliseconds
       if let reported = state.reportedFailure, now - reported < Self.reportInterval {
-        return (nil, followers)
+        return (false, followers)
       }
       state.reportedFailure = now
-      return (.unavailable("\(error)"), followers)
+      return (true, followers)
     }
     for follower in followers { follower.cancel() }
-    if let event { options.observer?(event) }
+    if isReported { hub.note(.sharedTierUnavailable, error) }
   }
 
   /// Whether requests use the tier now.
@@ -295,4 +301,11 @@ final class SharedTierLink: Sendable {
       return result
     }
   }
+}
+
+/// Why a node does not know all removals.
+struct OutOfStep: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
 }

@@ -26,9 +26,6 @@ extension HTTPCache {
     /// When the right of one node to request a response for all of them ends by itself (default: 5 s); `nil` lets each
     /// node send its own request.
     public var lease: Duration?
-    /// Called when the tier fails and works again, and when the cache falls out of step and is in step again (default:
-    /// `nil`). It must not block.
-    public var observer: (@Sendable (SharedTierEvent) -> Void)?
 
     /// Makes options with the default values.
     ///
@@ -41,30 +38,6 @@ extension HTTPCache {
       maximumContent = 8 << 20
       maximumLifetime = .seconds(24 * 60 * 60)
       lease = .seconds(5)
-    }
-  }
-
-  /// A change in the relation of a cache to its shared tier.
-  ///
-  /// Switch over it with a `default`: later versions may have more.
-  public enum SharedTierEvent: Hashable, Sendable, CustomStringConvertible {
-    /// The tier fails, or cannot be reached from the start: the cache works without it. Repeated once an hour while it
-    /// lasts.
-    case unavailable(String)
-    /// The tier works again.
-    case available
-    /// The cache cannot tell whether other nodes have removed something: it validates its content before use.
-    case outOfStep(String)
-    /// The cache knows all removals again.
-    case inStep
-
-    public var description: String {
-      switch self {
-      case .unavailable(let cause): "the shared tier is unavailable; the cache works without it: \(cause)"
-      case .available: "the shared tier is available again"
-      case .outOfStep(let cause): "out of step with the shared tier; stored responses are validated: \(cause)"
-      case .inStep: "in step with the shared tier"
-      }
     }
   }
 

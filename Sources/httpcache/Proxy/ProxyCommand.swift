@@ -56,8 +56,8 @@ struct ProxyCommand: AsyncParsableCommand {
       let level = SharedLogLevel(resolved.level)
       let logger = level.logger(label: "httpcache")
       var configuration = resolved.cache
-      configuration.logDiskFailures(to: logger)
-      configuration.logSharedTier(to: logger)
+      // What happens to requests is in the access log.
+      configuration.log(to: logger, CacheEvent.Action.allCases.filter { $0.change != nil })
       let events = resolved.requiresSharedTier ? configuration.sharedTierEvents() : nil
       let cache = try HTTPCache(configuration)
       defer { cache.close() }
@@ -90,27 +90,20 @@ struct ProxyCommand: AsyncParsableCommand {
   }
 
   /// Returns when the shared tier has answered for the first time.
-  private static func requireSharedTier(_ events: AsyncStream<HTTPCache.SharedTierEvent>) async throws {
+  private static func requireSharedTier(_ events: AsyncStream<CacheEvent>) async throws {
     for await event in events {
-      switch event {
-      case .available: return
-      case .unavailable(let cause): throw SharedTierUnreachable(cause: cause)
-      case .inStep, .outOfStep: continue
-      }
+      if event.action == .sharedTierAvailable { return }
+      throw SharedTierUnreachable(cause: event.cause.map { "\($0)" } ?? "")
     }
   }
 }
 
 extension HTTPCache.Configuration {
-  /// Returns the events of the shared tier, which the present observer gets, too.
-  fileprivate mutating func sharedTierEvents() -> AsyncStream<HTTPCache.SharedTierEvent> {
-    let (events, continuation) = AsyncStream<HTTPCache.SharedTierEvent>.makeStream(
-      bufferingPolicy: .bufferingOldest(16))
-    let observer = sharedTier?.observer
-    sharedTier?.observer = { event in
-      continuation.yield(event)
-      observer?(event)
-    }
+  /// Returns whether the shared tier can be reached, from the opening on.
+  fileprivate mutating func sharedTierEvents() -> AsyncStream<CacheEvent> {
+    let (events, continuation) = AsyncStream.makeStream(
+      of: CacheEvent.self, bufferingPolicy: .bufferingOldest(16))
+    observe([.sharedTierAvailable, .sharedTierUnavailable]) { continuation.yield($0) }
     return events
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import Foundation
 import HTTPCacheStore
 import TestSupport
@@ -45,21 +44,17 @@ struct CachesFolderTests {
     } else {
       try Data([1]).write(to: folder.appendingPathComponent("notes.txt"))
     }
-    let seen = Mutex<[DiskEvent]>([])
-    let happened = EventCount()
+    let seen = Recorder<CacheEvent>()
     var configuration = HTTPCache.Configuration(diskCapacity: 4 << 20, directory: folder)
-    configuration.store.diskObserver = { event in
-      seen.withLock { $0.append(event) }
-      happened.next()
-    }
+    configuration.observe { seen.add($0) }
     let cache = HTTPURLCache(configuration)
-    try await happened.reached(1)
-    let event = try #require(seen.withLock { $0.first })
-    #expect(event.kind == (isUnreadable ? .discarded : .unavailable))
-    #expect(event.error != nil && event.error == cache.diskError as? StoreError)
-    #expect((cache.cache.store.discarded == event.error) == isUnreadable)
+    let event = try #require(seen.all.first)
+    #expect(event.action == (isUnreadable ? .diskDiscarded : .diskUnavailable))
+    let cause = event.cause as? StoreError
+    #expect(cause != nil && cause == cache.diskError as? StoreError)
+    #expect((cache.cache.store.discarded == cause) == isUnreadable)
     #expect(cache.diskCapacity == (isUnreadable ? 4 << 20 : 0))
     cache.cache.close()
-    #expect(seen.withLock { $0.count } == 1)
+    #expect(seen.all.count == 1)
   }
 }

@@ -47,7 +47,7 @@ struct RefusalTests {
     try await withTemporaryDirectory { directory in
       let log = EventLog()
       var configuration = HTTPCache.Configuration()
-      configuration.observer = { log.add($0) }
+      configuration.observe { log.add($0) }
       let cache = HTTPCache(store: try store(cause, directory), configuration: configuration)
       if cause == .closed { cache.close() }
       let content = String(repeating: "x", count: 600_000)
@@ -76,7 +76,7 @@ struct RefusalTests {
     try await withTemporaryDirectory { directory in
       let log = EventLog()
       var configuration = HTTPCache.Configuration()
-      configuration.observer = { log.add($0) }
+      configuration.observe { log.add($0) }
       let store = try CacheStore(.init(memoryCapacity: 0, diskCapacity: 4 << 20, directory: directory))
       let cache = HTTPCache(store: store, configuration: configuration)
       let restore = try cutOff(directory)
@@ -112,7 +112,7 @@ struct RefusalTests {
     try await withTemporaryDirectory { directory in
       let log = EventLog()
       var configuration = HTTPCache.Configuration()
-      configuration.observer = { log.add($0) }
+      configuration.observe { log.add($0) }
       let store = try CacheStore(
         .init(memoryCapacity: 0, diskCapacity: 1 << 20, directory: directory))
       let cache = HTTPCache(store: store, configuration: configuration)
@@ -154,7 +154,7 @@ struct RefusalTests {
   func byHand() throws {
     let log = EventLog()
     var configuration = HTTPCache.Configuration(memoryCapacity: 10_000)
-    configuration.observer = { log.add($0) }
+    configuration.observe { log.add($0) }
     let cache = try HTTPCache(configuration)
     let response = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"])
     let content = [UInt8](repeating: 1, count: 20_000)

@@ -59,7 +59,7 @@ final class EventLog: Sendable {
   }
 
   func reasons(_ action: CacheEvent.Action) -> [CacheEngine.Reason] {
-    events.filter { $0.action == action }.map(\.reason)
+    events.filter { $0.action == action }.compactMap(\.reason)
   }
 }
 
@@ -75,7 +75,7 @@ struct Setting {
   ) throws {
     var configuration = HTTPCache.Configuration(kind: kind)
     let log = log
-    configuration.observer = { log.add($0) }
+    configuration.observe { log.add($0) }
     configure(&configuration)
     let store = try CacheStore(
       .init(

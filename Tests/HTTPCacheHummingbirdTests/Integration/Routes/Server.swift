@@ -159,7 +159,7 @@ struct Setting {
     var configuration = HTTPCache.Configuration(kind: .shared)
     configuration.name = "test"
     let events = events
-    configuration.observer = { events.add($0) }
+    configuration.observe { events.add($0) }
     configure(&configuration)
     cache = HTTPCache(
       store: try CacheStore(.init(memoryCapacity: 32 << 20)), configuration: configuration, clock: clock)

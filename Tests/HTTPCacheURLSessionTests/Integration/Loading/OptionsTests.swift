@@ -61,12 +61,11 @@ struct OptionsTests {
         ? CachedURLResponse(
           response: proposed.response, data: proposed.data, userInfo: nil, storagePolicy: .notAllowed) : nil
     }
-    let events = Mutex<[CacheEngine.Reason]>([])
+    let events = Mutex<[CacheEngine.Reason?]>([])
     try await Setting.with(
       options: options,
       configure: {
-        $0.observer = { event in if event.action == .notStored { events.withLock { $0.append(event.reason) } }
-        }
+        $0.observe([.notStored]) { event in events.withLock { $0.append(event.reason) } }
       }
     ) { _ in
       Self.fresh(String(repeating: "x", count: 100_000))

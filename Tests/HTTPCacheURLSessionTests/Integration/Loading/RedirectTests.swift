@@ -40,7 +40,7 @@ struct RedirectTests {
     let served = Mutex<[String]>([])
     try await Setting.with(
       configure: {
-        $0.observer = { event in if event.action == .served { served.withLock { $0.append(event.uri) } } }
+        $0.observe { event in if event.action == .served { served.withLock { $0.append(event.uri) } } }
       }
     ) { request in
       request.target == "/from"

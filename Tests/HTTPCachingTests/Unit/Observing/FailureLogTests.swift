@@ -5,11 +5,12 @@ import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheObserving
 import HTTPCacheStore
-import HTTPCaching
 import InMemoryLogging
 import Logging
 import TestSupport
 import Testing
+
+@testable import HTTPCaching
 
 @Suite("Failures in the log", .timeLimit(.minutes(10)))
 struct FailureLogTests {
@@ -17,6 +18,7 @@ struct FailureLogTests {
   private final class Setting: Sendable {
     let clock = ManualClock(Timestamp(seconds: 1_000_000))
     let handler = InMemoryLogHandler()
+    let logger: Logger
     let failures: FailureLog
     private let due = Timers()
 
@@ -26,9 +28,8 @@ struct FailureLogTests {
 
     init() {
       let (handler, clock, due) = (handler, clock, due)
-      failures = FailureLog(
-        Logger(label: "test") { _ in handler }, recovery: "it works again", clock: clock
-      ) { delay, body in
+      logger = Logger(label: "test") { _ in handler }
+      failures = FailureLog(logger, recovery: "it works again", clock: clock) { delay, body in
         due.all.withLock { $0.append((Timestamp(milliseconds: clock.now.milliseconds + delay), body)) }
       }
     }
@@ -118,24 +119,30 @@ struct FailureLogTests {
     #expect(setting.lines == (isOver ? [] : ["notice it works again 0"]))
   }
 
-  @Test("Disk failures are logged and passed on to the configured observer")
-  func disk() throws {
+  @Test("Failures of the disk and of the shared tier are logged once a minute, each with its end")
+  func ofCache() throws {
     let setting = Setting()
-    let told = Told()
     var configuration = HTTPCache.Configuration()
-    configuration.store.diskObserver = { event in told.events.withLock { $0.append(event) } }
-    configuration.logDiskFailures(to: setting.failures)
+    configuration.log(CacheLog(setting.logger) { _ in setting.failures }, CacheEvent.Action.allCases)
+    let cache = try HTTPCache(configuration)
     let failure = DiskEvent.failing(try .sample)
-    for event in [failure, .recovered, failure] { configuration.store.diskObserver?(event) }
+    for event in [failure, .recovered, failure] { cache.hub.diskChanged(event) }
     let lines = setting.lines
     #expect(lines.count == 2)
     #expect(lines.first?.hasPrefix("warning the disk fails; responses are kept in memory only: ") == true)
     #expect(lines.last == "notice it works again 0")
-    #expect(told.events.withLock { $0 } == [failure, .recovered, failure])
-  }
-
-  private final class Told: Sendable {
-    let events = Mutex<[DiskEvent]>([])
+    let ends: [(CacheEvent.Action, CacheEvent.Action)] = [
+      (.sharedTierUnavailable, .sharedTierAvailable), (.outOfStep, .inStep),
+    ]
+    for (failing, isOver) in ends {
+      setting.wait(seconds: 60)
+      _ = setting.lines
+      for _ in 1...3 { cache.hub.note(failing, OutOfStep("no answer")) }
+      cache.hub.note(isOver)
+      let lines = setting.lines
+      #expect(lines.first == "warning \(failing.change ?? ""): no answer 1")
+      #expect(lines.last == "notice it works again 2")
+    }
   }
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheStore
 import HTTPCaching
@@ -48,27 +47,20 @@ struct LoggingTests {
     #expect(entries[2].metadata["source"] == "network")
   }
 
-  @Test(
-    "A discarded cache and an unavailable directory are logged once, and passed on to the configured observer"
-  )
+  @Test("A cache in memory instead of its directory is logged when it opens")
   func opening() throws {
     let (handler, logger) = logger(.debug)
     let error = try #require(throws: StoreError.self) {
       _ = try HTTPCache(.init(directory: "/dev/null/directory"))
     }
-    let count = Mutex(0)
     var configuration = HTTPCache.Configuration()
-    configuration.store.diskObserver = { _ in count.withLock { $0 += 1 } }
-    configuration.logDiskFailures(to: logger)
-    for event in [DiskEvent.discarded(error), .unavailable(error)] {
-      configuration.store.diskObserver?(event)
-    }
-    #expect(
-      handler.entries.map { "\($0.level) \($0.message)" } == [
-        "warning started empty", "warning works in memory only",
-      ])
-    for entry in handler.entries { #expect(entry.metadata == ["reason": "\(error.problem)"]) }
-    #expect(count.withLock { $0 } == 2)
+    configuration.log(to: logger)
+    let store = CacheStore.inMemory(capacity: 1 << 20, insteadOfDisk: error)
+    let cache = HTTPCache(store: store, configuration: configuration)
+    let message = "warning the directory cannot be opened; the cache works in memory only: \(error)"
+    #expect(handler.entries.map { "\($0.level) \($0.message)" } == [message])
+    cache.log(to: logger, [.stored])
+    #expect(handler.entries.count == 1)
   }
 
   @Test(

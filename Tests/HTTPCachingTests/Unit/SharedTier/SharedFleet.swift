@@ -20,7 +20,7 @@ struct SharedFleet {
   struct Node {
     let cache: HTTPCache
     let tier: InMemorySharedTier
-    let events: Recorder<HTTPCache.SharedTierEvent>
+    let events: Recorder<CacheEvent.Action>
 
     var link: SharedTierLink {
       guard let link = cache.shared else { preconditionFailure("the cache of a node has a shared tier") }
@@ -74,11 +74,12 @@ struct SharedFleet {
   ) throws -> Node {
     let tier = InMemorySharedTier(
       server, emptyRecord: Removal(HTTPCache.Selection(.scopes([]))).payload(node: 0))
-    let events = Recorder<HTTPCache.SharedTierEvent>()
+    let events = Recorder<CacheEvent.Action>()
     var configuration = HTTPCache.Configuration(kind: kind)
-    var options = HTTPCache.SharedTierOptions(tier)
-    options.observer = { events.add($0) }
-    configuration.sharedTier = options
+    configuration.sharedTier = HTTPCache.SharedTierOptions(tier)
+    configuration.observe([.sharedTierUnavailable, .sharedTierAvailable, .outOfStep, .inStep]) {
+      events.add($0.action)
+    }
     configure(&configuration)
     var disk = CacheStore.Configuration(
       memoryCapacity: 4 << 20, diskCapacity: directory == nil ? 0 : 16 << 20, directory: directory)

@@ -97,11 +97,7 @@ struct SharedShapeTests {
     func use() async throws {
       let witness = Witness { released.add(()) }
       let node = try fleet.makeNode(directory: directory, isStarted: true) { configuration in
-        // Both the cache and its link have the options.
-        let observer = configuration.sharedTier?.observer
-        configuration.sharedTier?.observer = { [witness] event in
-          withExtendedLifetime(witness) { observer?(event) }
-        }
+        configuration.observe { [witness] _ in withExtendedLifetime(witness) {} }
       }
       // After the first heartbeat, which finds the log, two loops sleep. The second one confirms the position.
       try await fleet.clock.sleepers(2)

@@ -242,7 +242,7 @@ struct SharedTierTests {
     let fleet = try await SharedFleet(1, fault: .failing)
     let node = fleet.nodes[0]
     func reports() -> Int {
-      node.events.all.filter { if case .unavailable = $0 { true } else { false } }.count
+      node.events.all.count { $0 == .sharedTierUnavailable }
     }
     #expect(reports() == 1 && !node.statistics.isAvailable)
     for _ in 0..<59 {
@@ -255,7 +255,7 @@ struct SharedTierTests {
     #expect(reports() == 2)
     node.tier.fault = .none
     await node.step()
-    #expect(node.statistics.isAvailable && node.events.all.contains(.available))
+    #expect(node.statistics.isAvailable && node.events.all.contains(.sharedTierAvailable))
     node.tier.fault = .failing
     await node.step()
     #expect(reports() == 3)
@@ -285,10 +285,10 @@ struct SharedTierTests {
     let calls = node.tier.callCount
     for number in 20..<40 { #expect(try await fleet.get("/\(number)", at: 0).text == "1") }
     #expect(node.tier.callCount == calls)
-    #expect(node.events.all.filter { if case .unavailable = $0 { true } else { false } }.count == 1)
+    #expect(node.events.all.count { $0 == .sharedTierUnavailable } == 1)
     node.tier.fault = .none
     await node.step()
     #expect(node.statistics.isAvailable)
-    #expect(node.events.all.contains(.available))
+    #expect(node.events.all.contains(.sharedTierAvailable))
   }
 }

@@ -9,7 +9,7 @@ import HTTPCacheURLSession
 private func CacheYourAPIClient_2() async throws {
   func watch(_ cache: HTTPCache) async {
     for await event in cache.events(of: [.notStored]) {
-      print(event.uri, event.reason)
+      print(event)
     }
   }
 }

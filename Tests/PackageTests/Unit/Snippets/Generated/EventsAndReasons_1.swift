@@ -9,7 +9,7 @@ import HTTPCaching
 private func EventsAndReasons_1() async throws {
   func watch(_ cache: HTTPCache) async {
     for await event in cache.events(of: [.notStored]) {
-      print(event.uri, event.reason)
+      print(event)
     }
   }
 }
