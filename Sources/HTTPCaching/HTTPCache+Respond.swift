@@ -202,7 +202,8 @@ extension HTTPCache {
 
   /// Serves the stored response that was chosen without waiting.
   private func serve(_ service: CacheEngine.Service, _ pending: PendingRequest) -> CachedResponse {
-    traced(answers.serve(service, to: pending.request, pending.lookup), pending.request)
+    traced(
+      answers.serve(service, to: pending.request, pending.lookup, since: pending.begun), pending.request)
   }
 
   /// Records an answer that was given without waiting.
@@ -221,10 +222,11 @@ extension HTTPCache {
     mayForward: Bool = true, revalidatesInBackground: Bool = true
   ) -> Beginning {
     let (partition, endCount) = (partition ?? configuration.partition, fetches.endCount)
+    let begun = hub.beginRequest()
     let lookup: Lookup?
     switch responses.resident(for: request, content: content, partition, mayForward: mayForward) {
     case .entries(let key, let found):
-      if let response = hit(request, policy, key, found, partition) { return .answer(response) }
+      if let response = hit(request, policy, key, found, partition, since: begun) { return .answer(response) }
       lookup = responses.lookup(of: found, key, for: request, partition)
     case .perhapsOnDisk: lookup = nil
     case .otherwise:
@@ -235,6 +237,7 @@ extension HTTPCache {
     var pending = PendingRequest(
       request, policy, lookup ?? Lookup(partition: partition), endCount: endCount,
       revalidatesInBackground: revalidatesInBackground)
+    pending.begun = begun
     if let lookup, mayForward || !lookup.entries.isEmpty { pending.judge(in: self) }
     return .pending(pending)
   }
@@ -243,7 +246,7 @@ extension HTTPCache {
   /// `nil` if the decision takes more.
   private func hit(
     _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ found: FoundEntries,
-    _ partition: String
+    _ partition: String, since begun: EventHub.Moment
   ) -> CachedResponse? {
     guard let entry = found.entries.only, !store.mayBeMarked(entry, in: found.entries) else { return nil }
     // The tier compares the time with its own only, which began with this process.
@@ -259,7 +262,7 @@ extension HTTPCache {
       hit = fresh
     }
     guard let hit else { return nil }
-    return answers.serve(hit, entry, found.variants, under: key, to: request, partition)
+    return answers.serve(hit, entry, found.variants, under: key, to: request, partition, since: begun)
   }
 
   // MARK: - A part of a response

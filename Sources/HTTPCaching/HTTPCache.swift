@@ -110,7 +110,7 @@ public final class HTTPCache: Sendable {
   let responses: ResponseStore
   let answers: Answers
   package let fetches: FetchTable
-  let hub = EventHub()
+  let hub: EventHub
   /// The shared tier; `nil` without one.
   let shared: SharedTierLink?
   /// The bytes that content in flight occupies, here and in an adapter.
@@ -140,6 +140,7 @@ public final class HTTPCache: Sendable {
     configuration.store = store.configuration
     self.configuration = configuration
     self.clock = clock
+    hub = EventHub(clock)
     engine = CacheEngine(configuration.rules)
     responses = ResponseStore(store, engine, configuration, clock: clock)
     answers = Answers(responses: responses, hub: hub)

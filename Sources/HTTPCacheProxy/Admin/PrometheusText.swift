@@ -127,40 +127,12 @@ struct PrometheusText {
   }
 
   private mutating func sharedTier(_ tier: HTTPCache.SharedTierStatistics) {
-    gauge("httpcache_shared_available", "Whether requests use the shared tier.", tier.isAvailable ? 1 : 0)
-    gauge(
-      "httpcache_shared_in_step", "Whether all removals of other nodes are known.", tier.isInStep ? 1 : 0)
-    gauge(
-      "httpcache_shared_lag", "Removals of other nodes that are not applied yet.", Int(clamping: tier.lag))
-    gauge(
-      "httpcache_shared_position", "Number of the last removal that was applied.",
-      Int(clamping: tier.position ?? 0))
-    gauge(
-      "httpcache_shared_queued_removals", "Removals that the shared tier has not been told yet.",
-      tier.queuedRemovals)
-    gauge(
-      "httpcache_shared_queued_bytes", "Bytes of responses that wait to be stored in the shared tier.",
-      tier.queuedBytes)
-    family("httpcache_shared_lookups_total", "counter", "Lookups in the shared tier.")
-    sample("httpcache_shared_lookups_total", [("result", "hit")], tier.hits)
-    sample("httpcache_shared_lookups_total", [("result", "miss")], tier.misses)
-    family(
-      "httpcache_shared_unusable_total", "counter", "Entries of the shared tier that were found and not used."
-    )
-    sample("httpcache_shared_unusable_total", [("reason", "damaged")], tier.damaged)
-    sample("httpcache_shared_unusable_total", [("reason", "removed")], tier.removed)
-    family("httpcache_shared_stores_total", "counter", "Responses for the shared tier.")
-    sample("httpcache_shared_stores_total", [("result", "stored")], tier.stores)
-    sample("httpcache_shared_stores_total", [("result", "refused")], tier.refused)
-    sample("httpcache_shared_stores_total", [("result", "dropped")], tier.dropped)
-    counter(
-      "httpcache_shared_errors_total", "Calls of the shared tier that failed or took too long.", tier.errors)
-    counter("httpcache_shared_leases_total", "Requests to the origin for all nodes.", tier.leases)
-    counter(
-      "httpcache_shared_followers_total", "Requests that waited for a request of another node.",
-      tier.followers)
-    counter("httpcache_shared_removals_total", "Removals of other nodes that were applied.", tier.applied)
-    counter("httpcache_shared_restarts_total", "Times that the log of removals was lost.", tier.restarts)
+    var label = ""
+    for figure in SharedTierFigure.all {
+      if figure.label != label { family(figure.label, figure.isGauge ? "gauge" : "counter", figure.help) }
+      label = figure.label
+      sample(label, figure.dimensions, figure.value(tier))
+    }
   }
 
   // MARK: - Samples

@@ -8,8 +8,8 @@ import HTTPTypes
 /// One action of the cache, or a change of its disk or its shared tier: for logs, for metrics, and to find out why a
 /// response was not cached.
 ///
-/// The events of a request begin with ``Action/served``, ``Action/forwarded`` or ``Action/refused``. A forwarded
-/// request ends with ``Action/answered`` or ``Action/failed``. They have a ``request`` and a ``reason``; the events of
+/// The events of a request begin with ``Action/served``, ``Action/forwarded`` or ``Action/refused``. When the origin
+/// answers, ``Action/received`` follows, and a forwarded request ends with ``Action/answered`` or ``Action/failed``. They have a ``request`` and a ``reason``; the events of
 /// the disk and of the shared tier have neither, and a ``cause`` if something fails.
 public struct CacheEvent: Sendable, CustomStringConvertible {
   /// The kinds of actions of a cache.
@@ -17,7 +17,7 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   /// Switch over them with a `default`: later versions may add more. The text form is the name of the member.
   public struct Action: Hashable, Sendable, CaseIterable, CustomStringConvertible {
     private enum Value: UInt8, CaseIterable {
-      case served, forwarded, refused, answered, failed, stored, notStored, updated, invalidated
+      case served, forwarded, received, refused, answered, failed, stored, notStored, updated, invalidated
       case diskFailing, diskFull, diskRecovered, diskDiscarded, diskUnavailable
       case sharedTierUnavailable, sharedTierAvailable, outOfStep, inStep
     }
@@ -30,6 +30,8 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     public static var served: Action { Action(.served) }
     /// A request went to the origin.
     public static var forwarded: Action { Action(.forwarded) }
+    /// The origin has answered a request: the head of its response is there.
+    public static var received: Action { Action(.received) }
     /// A request was answered without the origin and the store, or failed without them.
     public static var refused: Action { Action(.refused) }
     /// A request that went to the origin was answered, by the origin or from the store.
@@ -81,7 +83,9 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
     /// What has happened to the disk or to the shared tier; `nil` for the actions of requests.
     package var change: String? {
       switch value {
-      case .served, .forwarded, .refused, .answered, .failed, .stored, .notStored, .updated, .invalidated: nil
+      case .served, .forwarded, .received, .refused, .answered, .failed, .stored, .notStored, .updated,
+        .invalidated:
+        nil
       case .diskFailing: "the disk fails; responses are kept in memory only"
       case .diskFull: "the file system is full; stored responses are evicted for new ones"
       case .diskRecovered: "the disk works again"
@@ -105,6 +109,9 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   public var source: CachedResponse.Source?
   /// The number of bytes of content that were stored or are served from the store; `nil` for other actions.
   public var byteCount: Int?
+  /// The time from the request to the head of its response, for the actions that end a request. For ``Action/received``,
+  /// the time that the origin took. `nil` for other actions, and if nothing observed the cache when the time began.
+  public var duration: Duration?
   /// The store's refusal, with the sizes that decided it; `nil` unless the store refused the response.
   public var refusal: InsertRefusal?
   /// The partition that the request belongs to (default: empty).
@@ -115,10 +122,11 @@ public struct CacheEvent: Sendable, CustomStringConvertible {
   init(
     _ action: Action, _ request: HTTPRequest? = nil, _ reason: CacheEngine.Reason? = nil,
     source: CachedResponse.Source? = nil, byteCount: Int? = nil, refusal: InsertRefusal? = nil,
-    partition: String = "", cause: (any Error)? = nil
+    partition: String = "", duration: Duration? = nil, cause: (any Error)? = nil
   ) {
     (self.action, self.request, self.reason, self.source) = (action, request, reason, source)
-    (self.byteCount, self.refusal, self.partition, self.cause) = (byteCount, refusal, partition, cause)
+    (self.byteCount, self.refusal, self.partition) = (byteCount, refusal, partition)
+    (self.duration, self.cause) = (duration, cause)
   }
 
   /// The target URI of the request; the available part of it if it is incomplete, and empty without a request.

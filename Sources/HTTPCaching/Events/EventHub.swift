@@ -8,9 +8,12 @@ import HTTPTypes
 
 /// The listeners to the events of a cache.
 ///
-/// Every hit checks whether there are listeners, which costs one load. An event is made only if a listener wants it.
+/// Every hit checks whether there are listeners, which costs one load. An event is made, and the clock is read, only if a
+/// listener wants it.
 final class EventHub: Sendable {
   typealias Observer = @Sendable (CacheEvent) -> Void
+  /// When something began by the clock's uptime, in nanoseconds; 0 if no listener wants to know.
+  typealias Moment = Int64
 
   private struct Listener {
     var number: Int
@@ -27,6 +30,25 @@ final class EventHub: Sendable {
   private let state = Mutex(State())
   /// The actions that at least one listener wants.
   private let wanted = Atomic<UInt32>(0)
+  private let clock: any CacheClock
+
+  init(_ clock: any CacheClock) { self.clock = clock }
+
+  /// Begins to measure a request, if a listener wants the event that ends it.
+  @inline(__always)
+  func beginRequest() -> Moment {
+    typealias Action = CacheEvent.Action
+    let ends = Action.served.bit | Action.refused.bit | Action.answered.bit | Action.failed.bit
+    return wanted.load(ordering: .relaxed) & ends == 0 ? 0 : now
+  }
+
+  /// Begins to measure how long the origin takes, if a listener wants to know.
+  func beginFetch() -> Moment { wants(.received) ? now : 0 }
+
+  private var now: Moment {
+    @inline(never)
+    get { max(1, clock.uptimeNanoseconds) }
+  }
 
   /// Whether a listener wants an action.
   ///
@@ -101,13 +123,13 @@ extension EventHub {
   func note(
     _ action: CacheEvent.Action, _ request: HTTPRequest, _ reason: CacheEngine.Reason,
     source: CachedResponse.Source? = nil, byteCount: Int? = nil, refusal: InsertRefusal? = nil,
-    partition: String
+    partition: String, since begun: Moment = 0
   ) {
     guard wants(action) else { return }
     send(
       CacheEvent(
-        action, request, reason, source: source, byteCount: byteCount, refusal: refusal, partition: partition)
-    )
+        action, request, reason, source: source, byteCount: byteCount, refusal: refusal,
+        partition: partition, duration: begun == 0 ? nil : .nanoseconds(now - begun)))
   }
 
   /// Makes an event of the disk or of the shared tier, if an observer wants its kind.

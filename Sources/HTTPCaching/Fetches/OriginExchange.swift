@@ -5,6 +5,18 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
+/// When a request was sent.
+struct SendingTime: Sendable {
+  /// By the clock that ages are computed with.
+  let request: Timestamp
+  /// For the event of the response.
+  let begun: EventHub.Moment
+
+  init(_ sent: SentRequest) {
+    (request, begun) = (sent.cache.clock.now, sent.cache.hub.beginFetch())
+  }
+}
+
 /// One exchange with the origin: a request, the response as it arrives, and what the engine decided about it.
 ///
 /// It belongs to the task of the fetch, and is a class for the same reason as ``RequestRun``. What does not wait is in
@@ -36,9 +48,10 @@ final class OriginExchange {
 
   /// Decides about a response whose head has arrived.
   @inline(never)
-  init(_ response: TransportResponse, to sent: SentRequest, at requestTime: Timestamp, for fetch: Fetch) {
+  init(_ response: TransportResponse, to sent: SentRequest, at time: SendingTime, for fetch: Fetch) {
+    sent.note(.received, sent.forwarding.reason, since: time.begun)
     exchange = sent.exchange(
-      .response(response.head), length: response.body.length, requestTime: requestTime)
+      .response(response.head), length: response.body.length, requestTime: time.request)
     outcome = sent.cache.engine.outcome(of: exchange)
     (self.response, self.fetch, self.sent) = (response, fetch, sent)
   }
@@ -182,15 +195,13 @@ extension Fetch {
     while let sent = next {
       next = nil
       sent.note(.forwarded, sent.forwarding.reason)
-      let requestTime = sent.cache.clock.now
-      next = await exchange(sent, requestTime, begun: nil)
+      next = await exchange(sent, at: SendingTime(sent), first: nil)
     }
   }
 
   /// Does the same with a request whose first response is there, or has failed to come.
-  func send(_ sent: SentRequest, _ requestTime: Timestamp, begun: Result<TransportResponse, any Error>) async
-  {
-    guard let next = await exchange(sent, requestTime, begun: begun) else { return }
+  func send(_ sent: SentRequest, at time: SendingTime, first: Result<TransportResponse, any Error>) async {
+    guard let next = await exchange(sent, at: time, first: first) else { return }
     await send(next)
   }
 
@@ -202,16 +213,15 @@ extension Fetch {
 
   /// - Returns: the request to send instead, if the response is of no use.
   private func exchange(
-    _ sent: SentRequest, _ requestTime: Timestamp, begun: Result<TransportResponse, any Error>?
+    _ sent: SentRequest, at time: SendingTime, first: Result<TransportResponse, any Error>?
   ) async -> SentRequest? {
     let exchange: OriginExchange
     do {
-      let response = try await response(to: sent, begun: begun)
-      exchange = OriginExchange(response, to: sent, at: requestTime, for: self)
+      exchange = OriginExchange(try await response(to: sent, first), to: sent, at: time, for: self)
     } catch is TransportAbandoned {
       return nil
     } catch {
-      await fail(error, sent, at: requestTime)
+      await fail(error, sent, at: time.request)
       return nil
     }
     return await exchange.answerLeader()
@@ -219,9 +229,9 @@ extension Fetch {
 
   @inline(never)
   private func response(
-    to sent: SentRequest, begun: Result<TransportResponse, any Error>?
+    to sent: SentRequest, _ first: Result<TransportResponse, any Error>?
   ) async throws -> TransportResponse {
-    if let begun { return try await sent.final(begun.get()) }
+    if let first { return try await sent.final(first.get()) }
     guard sent.cache.configuration.tracer != nil else { return try await sent.send() }
     let step: TracedStep = sent.isInBackground ? .revalidation : .fetch
     return try await sent.cache.configuration.traced(step, of: sent.forwarding.request) { span in

@@ -89,19 +89,19 @@ final class SentRequest: Sendable {
 
   func note(
     _ action: CacheEvent.Action, _ reason: CacheEngine.Reason, source: CachedResponse.Source? = nil,
-    byteCount: Int? = nil, refusal: InsertRefusal? = nil
+    byteCount: Int? = nil, refusal: InsertRefusal? = nil, since begun: EventHub.Moment = 0
   ) {
     cache.hub.note(
       action, request, reason, source: source, byteCount: byteCount, refusal: refusal,
-      partition: lookup.partition)
+      partition: lookup.partition, since: begun)
   }
 
   /// Makes the event for the client's response, if a client waits for one.
   func noteAnswer(_ reason: CacheEngine.Reason, _ source: CachedResponse.Source, byteCount: Int? = nil) {
-    if !isInBackground { note(.answered, reason, source: source, byteCount: byteCount) }
+    if !isInBackground { note(.answered, reason, source: source, byteCount: byteCount, since: call.begun) }
   }
 
   func noteFailure(_ reason: CacheEngine.Reason) {
-    if !isInBackground { note(.failed, reason) }
+    if !isInBackground { note(.failed, reason, since: call.begun) }
   }
 }

@@ -28,11 +28,16 @@ struct Answers: Sendable {
   /// Returns a response from memory that needs no check but that of its age.
   func serve(
     _ hit: CacheEngine.Hit, _ entry: StoredEntry, _ variants: KnownVariants?, under key: CacheKey,
-    to request: HTTPRequest, _ partition: String
+    to request: HTTPRequest, _ partition: String, since begun: EventHub.Moment
   ) -> CachedResponse {
     responses.noteUse(of: entry, under: key, variants)
     let body = request.method == .head ? MessageBody.empty : MessageBody(entry.body)
-    hub.note(.served, request, hit.reason, source: .hit, byteCount: body.length, partition: partition)
+    // Otherwise no listener wants the event.
+    if begun != 0 {
+      hub.note(
+        .served, request, hit.reason, source: .hit, byteCount: body.length, partition: partition, since: begun
+      )
+    }
     return CachedResponse(
       StoredHeading(
         entry, ageInSeconds: hit.ageInSeconds,
@@ -84,19 +89,21 @@ struct Answers: Sendable {
   /// Serves the stored response that a plan selected.
   func serve(
     _ service: CacheEngine.Service, to request: HTTPRequest, _ lookup: Lookup,
-    collapsing: Collapsing = .notTried
+    collapsing: Collapsing = .notTried, since begun: EventHub.Moment
   ) -> CachedResponse {
-    serve(service, content(of: service, lookup, for: request), to: request, lookup, collapsing: collapsing)
+    serve(
+      service, content(of: service, lookup, for: request), to: request, lookup, collapsing: collapsing,
+      since: begun)
   }
 
   /// Serves the stored response that a plan selected, with its content.
   func serve(
     _ service: CacheEngine.Service, _ body: MessageBody, to request: HTTPRequest, _ lookup: Lookup,
-    collapsing: Collapsing
+    collapsing: Collapsing, since begun: EventHub.Moment
   ) -> CachedResponse {
     var response = serve(
       service, lookup.responses[service.candidate], body, to: request, lookup,
-      collapsing: collapsing)
+      collapsing: collapsing, since: begun)
     if request.method == .head { response.lengthOfEntry = completeLength(service.candidate, lookup) }
     responses.noteUse(of: lookup.entries[service.candidate], under: lookup.key, lookup.variants)
     return response
@@ -112,11 +119,12 @@ struct Answers: Sendable {
   func serve(
     _ service: CacheEngine.Service, _ stored: StoredResponse, _ body: MessageBody, to request: HTTPRequest,
     _ lookup: Lookup,
-    collapsing: Collapsing
+    collapsing: Collapsing, since begun: EventHub.Moment
   ) -> CachedResponse {
     let source: CachedResponse.Source = service.isStale ? .stale : .hit
     hub.note(
-      .served, request, service.reason, source: source, byteCount: body.length, partition: lookup.partition)
+      .served, request, service.reason, source: source, byteCount: body.length, partition: lookup.partition,
+      since: begun)
     var forwarded: Forwarded?
     if case .collapsed(let forward, let status, let isStored) = collapsing {
       forwarded = (forward, status, isStored, isCollapsed: true)
@@ -228,12 +236,12 @@ struct Answers: Sendable {
   /// Answers a request that must not go to the origin.
   ///
   /// - Throws: ``HTTPCacheError/notCached(_:)`` if the policy forbids it.
-  func refuse(_ request: HTTPRequest, _ refusal: CacheEngine.Refusal, _ partition: String) throws
-    -> CachedResponse
-  {
+  func refuse(
+    _ request: HTTPRequest, _ refusal: CacheEngine.Refusal, _ partition: String, since begun: EventHub.Moment
+  ) throws -> CachedResponse {
     hub.note(
       .refused, request, refusal.reason, source: refusal.reason == .onlyIfCached ? .generated : nil,
-      partition: partition)
+      partition: partition, since: begun)
     // The client sends only-if-cached in the request and gets a response to it (RFC 9111 §5.2.1.7). The caller sets the
     // policy and gets an error.
     guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }

@@ -18,6 +18,8 @@ struct Call: Sendable {
   var executor: (any TaskExecutor)?
   /// Set if a handler in this process is the origin.
   var localOrigin: LocalOrigin?
+  /// When the request began, for the event that ends it.
+  var begun: EventHub.Moment = 0
 
   /// Whether a stale response may be served while it is revalidated.
   var revalidatesInBackground: Bool { localOrigin.map { $0.background != nil } ?? true }

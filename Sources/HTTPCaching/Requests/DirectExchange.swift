@@ -24,15 +24,15 @@ package final class DirectExchange: Sendable, Equatable {
 
   private let sent: SentRequest
   private let fetch: Fetch
-  private let requestTime: Timestamp
+  private let time: SendingTime
   private let claim: Mutex<Fetch.Claim?>
 
   fileprivate init(_ sent: SentRequest, _ claim: Fetch.Claim, _ work: any Cancellable) {
     (self.sent, fetch) = (sent, claim.fetch)
     self.claim = Mutex(claim)
-    requestTime = sent.cache.clock.now
-    fetch.run(work)
     sent.note(.forwarded, sent.forwarding.reason)
+    time = SendingTime(sent)
+    fetch.run(work)
   }
 
   package static func == (one: DirectExchange, other: DirectExchange) -> Bool { one === other }
@@ -43,7 +43,7 @@ package final class DirectExchange: Sendable, Equatable {
   /// Ends the exchange with the response, or with the transport's error.
   package func finish(_ result: Swift.Result<TransportResponse, any Error>) -> Result {
     if case .success(let response) = result, response.head.status.kind != .informational {
-      let exchange = OriginExchange(response, to: sent, at: requestTime, for: fetch)
+      let exchange = OriginExchange(response, to: sent, at: time, for: fetch)
       if exchange.answerAtOnce() {
         let answer = fetch.takeAnswer()
         fetch.finish(.abandoned)
@@ -54,7 +54,7 @@ package final class DirectExchange: Sendable, Equatable {
       nonisolated(unsafe) let handedOver = exchange
       fetch.run(on: executor) { await $0.goOn(with: handedOver) }
     } else {
-      fetch.run(on: executor) { [sent, requestTime] in await $0.send(sent, requestTime, begun: result) }
+      fetch.run(on: executor) { [sent, time] in await $0.send(sent, at: time, first: result) }
     }
     return claim.withLock { $0 == nil } ? .done : .pending
   }
@@ -95,7 +95,7 @@ extension HTTPCache {
     guard case .send(let demand, let claim, let collapsing, nil) = pending.action else { return nil }
     let call = Call(
       request: pending.request, body: .empty, policy: pending.policy, interim: interim, transport: transport,
-      executor: executor)
+      executor: executor, begun: pending.begun)
     return DirectExchange(
       SentRequest(call, demand.forwarding, pending.lookup, collapsing, in: self),
       claim ?? Fetch.make(in: fetches), work)

@@ -19,6 +19,8 @@ public struct PendingRequest: Sendable {
   var action: RequestMachine.Action?
   /// When the stored responses were first judged.
   var start: Timestamp?
+  /// When the request began, for the event that ends it.
+  var begun: EventHub.Moment = 0
 
   init(
     _ request: HTTPRequest, _ policy: RequestCachePolicy, _ lookup: Lookup, endCount: Int,
@@ -124,6 +126,7 @@ final class RequestRun {
 
   init(_ cache: HTTPCache, _ call: Call, _ pending: PendingRequest) {
     (self.cache, self.call, self.pending) = (cache, call, pending)
+    self.call.begun = pending.begun
   }
 
   private var request: HTTPRequest { call.request }
@@ -161,7 +164,8 @@ final class RequestRun {
   private func end() throws -> CachedResponse {
     switch pending.action {
     case .serve(let service, let stage): return serve(service, stage)
-    case .refuse(let refusal): return try cache.answers.refuse(request, refusal, pending.lookup.partition)
+    case .refuse(let refusal):
+      return try cache.answers.refuse(request, refusal, pending.lookup.partition, since: pending.begun)
     case .answer(let response): return response
     case .fail(let error): throw error
     case nil, .lookUp, .read, .join, .wait, .search, .send, .fallBack:
@@ -182,7 +186,8 @@ final class RequestRun {
   /// Serves a stored response, and revalidates it in the background if the engine says so.
   private func serve(_ service: CacheEngine.Service, _ stage: Machine.Stage) -> CachedResponse {
     revalidate(service)
-    return cache.answers.serve(service, to: request, pending.lookup, collapsing: stage.collapsing)
+    return cache.answers.serve(
+      service, to: request, pending.lookup, collapsing: stage.collapsing, since: pending.begun)
   }
 
   /// Waits for the fetch of another request.
@@ -231,7 +236,7 @@ final class RequestRun {
         service, arriving.response, body, to: request, pending.lookup,
         collapsing: .collapsed(
           forward: demand.forwarding.reason.forward, status: arriving.response.status.code,
-          isStored: arriving.settlement.isStored)))
+          isStored: arriving.settlement.isStored), since: pending.begun))
   }
 
   /// Whether a group of the response was invalidated after the fetch began, and perhaps before this request was made.

@@ -20,6 +20,10 @@ public protocol CacheClock: Sendable {
   /// origins, and those that the cache sends. By default, it is ``now``.
   var wallTime: Timestamp { get }
 
+  /// A time in nanoseconds that only grows, to measure how long something takes; read only for observers of events. By
+  /// default, it is ``now``.
+  var uptimeNanoseconds: Int64 { get }
+
   /// Returns when this much time has passed. By default, the time is real.
   ///
   /// The cache uses it for its timers. A test that advances ``now`` by hand can end the sleeps with it.
@@ -31,6 +35,9 @@ public protocol CacheClock: Sendable {
 extension CacheClock {
   /// The same as ``now``.
   public var wallTime: Timestamp { now }
+
+  /// The same as ``now``.
+  public var uptimeNanoseconds: Int64 { now.milliseconds &* 1_000_000 }
 
   /// Sleeps in real time, for a century at most.
   public func sleep(for duration: Duration) async throws {
@@ -63,6 +70,12 @@ public final class SystemCacheClock: CacheClock {
   /// The present time by the wall clock.
   public var wallTime: Timestamp { Timestamp(milliseconds: Self.milliseconds(CLOCK_REALTIME)) }
 
+  /// The monotonic clock.
+  public var uptimeNanoseconds: Int64 {
+    let time = Self.time(Self.monotonicClock)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+  }
+
   // Time asleep counts: a response ages while the lid is closed.
   #if canImport(Darwin)
     private static let monotonicClock = CLOCK_MONOTONIC
@@ -70,9 +83,14 @@ public final class SystemCacheClock: CacheClock {
     private static let monotonicClock = CLOCK_BOOTTIME
   #endif
 
-  private static func milliseconds(_ clock: clockid_t) -> Int64 {
+  private static func time(_ clock: clockid_t) -> timespec {
     var time = timespec()
     clock_gettime(clock, &time)
+    return time
+  }
+
+  private static func milliseconds(_ clock: clockid_t) -> Int64 {
+    let time = time(clock)
     return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
   }
 }

@@ -44,9 +44,11 @@ struct EventTests {
     }
     #expect(
       told == [
-        "forwarded - -1 nothingStored", "answered network -1 fromOrigin", "stored - 7 storedWithLifetime",
+        "forwarded - -1 nothingStored", "received - -1 nothingStored", "answered network -1 fromOrigin",
+        "stored - 7 storedWithLifetime",
         "served hit 7 fresh",
-        "forwarded - -1 stale", "updated - -1 freshened", "answered validated 7 validated",
+        "forwarded - -1 stale", "received - -1 stale", "updated - -1 freshened",
+        "answered validated 7 validated",
         "forwarded - -1 stale", "failed - -1 originUnreachable",
         "refused - -1 policyForbidsNetwork",
       ])
@@ -151,7 +153,7 @@ struct EventTests {
     }
     var actions: [CacheEvent.Action] = []
     for await event in events { actions.append(event.action) }
-    #expect(actions == [.forwarded, .answered, .stored])
+    #expect(actions == [.forwarded, .received, .answered, .stored])
   }
 
   /// A second response for a target that is watched, and whether it is an update of it.
@@ -228,7 +230,7 @@ struct EventTests {
     let (log, _) = listen(setting.cache)
     #expect(try await setting.get(from: origin).source == .stale)
     try await setting.cache.fetches.emptied()
-    #expect(log.events.map(\.action) == [.served, .forwarded, .stored])
+    #expect(log.events.map(\.action) == [.served, .forwarded, .received, .stored])
     #expect(log.events.first?.source == .stale)
   }
 }

@@ -15,8 +15,8 @@ struct Gateway {
   let routeCache: HTTPCache
   let client: CachingHTTPClient
   let upstreams: Upstreams
-  private let upstreamMetrics = CacheMetrics()
-  private let routeMetrics = CacheMetrics()
+  private let upstreamMetrics = CacheMetrics("upstream")
+  private let routeMetrics = CacheMetrics("routes")
 
   init(upstreams: Upstreams) throws {
     self.upstreams = upstreams

@@ -23,7 +23,7 @@ struct LoggingTests {
     let (cache, _) = try makeCache()
     cache.log(to: logger)
     for _ in 0..<2 { _ = try await cache.get("/a", authority: "user:secret@a.example") }
-    #expect(handler.entries.count == 6)
+    #expect(handler.entries.count == 8)
     #expect(handler.entries.allSatisfy { !"\($0)".contains("secret") && $0.metadata["uri"] == "/a" })
   }
 
@@ -37,14 +37,15 @@ struct LoggingTests {
     #expect(
       entries.map { "\($0.level) \($0.message)" } == [
         "debug forwarded: Nothing is stored for this URI. (RFC 9111 §4)",
+        "debug received: Nothing is stored for this URI. (RFC 9111 §4)",
         "debug not stored: The response carries no-store. (RFC 9111 §5.2.2.5)",
         "debug answered: The response comes from the origin. (RFC 9111 §4)",
       ])
     let expected: Logger.Metadata = [
       "method": "GET", "uri": "https://a.example/b", "reason": "responseNoStore",
     ]
-    #expect(entries[1].metadata == expected)
-    #expect(entries[2].metadata["source"] == "network")
+    #expect(entries[2].metadata == expected)
+    #expect(entries[3].metadata["source"] == "network")
   }
 
   @Test("A cache in memory instead of its directory is logged when it opens")
@@ -65,7 +66,7 @@ struct LoggingTests {
 
   @Test(
     "Hits are logged at trace, failures at notice, and nothing below the level",
-    arguments: [(Logger.Level.trace, 6), (.debug, 5), (.notice, 1), (.warning, 0)])
+    arguments: [(Logger.Level.trace, 7), (.debug, 6), (.notice, 1), (.warning, 0)])
   func levels(level: Logger.Level, count: Int) async throws {
     let (handler, logger) = logger(level)
     let (cache, _) = try makeCache()
@@ -74,7 +75,7 @@ struct LoggingTests {
     _ = try await cache.get("/a")
     _ = try? await cache.get("/down")
     _ = try await cache.get("/b")
-    // The hit; forwarded and failed; forwarded, not stored, answered.
+    // The hit; forwarded and failed; forwarded, received, not stored, answered.
     #expect(handler.entries.filter { $0.level >= level }.count == handler.entries.count)
     #expect(handler.entries.count == count)
   }

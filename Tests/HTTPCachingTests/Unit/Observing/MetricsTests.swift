@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheStore
 import HTTPCaching
@@ -120,6 +121,120 @@ struct MetricsTests {
     #expect(cache.store.usage.memoryEntries == entries - 1 && metrics.invalidated.value == 1)
     #expect(try areRight())
   }
+
+  @Test("Two caches in one process have metrics of their own if they have names")
+  func names() async throws {
+    let test = TestMetrics()
+    for (name, count) in [("a", 1), ("b", 2)] {
+      let (cache, _) = try makeCache()
+      let metrics = CacheMetrics(name, factory: test)
+      metrics.count(cache)
+      for number in 0..<count { _ = try await cache.get("/large\(number)") }
+      _ = try await cache.get("/b")
+    }
+    for (name, count) in [("a", 1), ("b", 2)] {
+      let base = [("cache", name)]
+      #expect(try test.expectGauge("httpcache_memory_entries", base).lastValue == Double(count))
+      #expect(test.counterTotal(label: "httpcache_stored_total", dimensions: base) == Int64(count))
+      let reason = base + [("reason", "responseNoStore")]
+      #expect(test.counterTotal(label: "httpcache_not_stored_total", dimensions: reason) == 1)
+    }
+  }
+
+  @Test("Caches that are counted together have the sums of their figures")
+  func sums() async throws {
+    let test = TestMetrics()
+    let metrics = CacheMetrics(factory: test)
+    let caches = [try makeCache().0, try makeCache().0]
+    for cache in caches {
+      metrics.count(cache)
+      _ = try await cache.get("/a")
+    }
+    #expect(metrics.stored.value == 2)
+    #expect(try test.expectGauge("httpcache_memory_entries").lastValue == 2)
+  }
+
+  @Test("Timers have the time to the head of hits and misses, and that of the origin")
+  func timers() async throws {
+    let test = TestMetrics()
+    let clock = TickingClock()
+    let cache = HTTPCache(
+      store: try CacheStore(.init(memoryCapacity: 1 << 20)), configuration: .init(), clock: clock)
+    CacheMetrics("a", factory: test).count(cache)
+    func get() async throws {
+      let request = HTTPRequest(method: .get, scheme: "https", authority: "a.example", path: "/")
+      let response = try await cache.respond(to: request) { _, _ in
+        // The request and the fetch have begun.
+        clock.advance(by: 250_000)
+        return TransportResponse(
+          head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+          body: MessageBody([1]))
+      }
+      for try await _ in response.body {}
+    }
+    for _ in 1...3 { try await get() }
+    func values(_ outcome: String) throws -> [Int64] {
+      try test.expectTimer("httpcache_latency_seconds", [("cache", "a"), ("outcome", outcome)]).values
+    }
+    // Each look at the clock takes a nanosecond.
+    #expect(try values("hit") == [1, 1])
+    #expect(try values("network") == [250_003])
+    #expect(
+      try test.expectTimer("httpcache_origin_latency_seconds", [("cache", "a")]).values == [250_001])
+  }
+
+  @Test("Only observers of the end of a request cost looks at the clock")
+  func clockReadings() async throws {
+    let clock = TickingClock()
+    let cache = HTTPCache(
+      store: try CacheStore(.init(memoryCapacity: 1 << 20)), configuration: .init(), clock: clock)
+    cache.observe([.stored, .forwarded]) { event in #expect(event.duration == nil) }
+    for _ in 1...2 { _ = try await cache.get("/a") }
+    #expect(clock.readings == 0)
+    let observation = cache.observe([.served]) { event in #expect(event.duration == .nanoseconds(1)) }
+    _ = try await cache.get("/a")
+    #expect(clock.readings == 2)
+    observation.cancel()
+    _ = try await cache.get("/a")
+    #expect(clock.readings == 2)
+  }
+
+  @Test("The figures of a shared tier are gauges and counts")
+  func sharedTier() async throws {
+    let fleet = try await SharedFleet(1)
+    let node = fleet.nodes[0]
+    let test = TestMetrics()
+    CacheMetrics("a", factory: test).count(node.cache)
+    let base = [("cache", "a")]
+    #expect(try test.expectGauge("httpcache_shared_available", base).lastValue == 1)
+    for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 0) }
+    node.tier.fault = .failing
+    await node.step()
+    #expect(try test.expectGauge("httpcache_shared_available", base).lastValue == 0)
+    let found = node.statistics
+    #expect(found.misses == 2 && found.errors > 0)
+    let misses = base + [("result", "miss")]
+    #expect(test.counterTotal(label: "httpcache_shared_lookups_total", dimensions: misses) == 2)
+    #expect(test.counterTotal(label: "httpcache_shared_errors_total", dimensions: base) > 0)
+  }
+}
+
+/// A clock that stands still, and whose uptime takes a nanosecond to read.
+private final class TickingClock: CacheClock {
+  private let time = Mutex((uptime: Int64(0), readings: 0))
+
+  var now: Timestamp { Timestamp(seconds: 1_700_000_000) }
+  var readings: Int { time.withLock { $0.readings } }
+
+  var uptimeNanoseconds: Int64 {
+    time.withLock { time in
+      time.readings += 1
+      time.uptime += 1
+      return time.uptime
+    }
+  }
+
+  func advance(by nanoseconds: Int64) { time.withLock { $0.uptime += nanoseconds } }
 }
 
 func makeCache(memory: Int = 1 << 20, store: CacheStore? = nil) throws -> (HTTPCache, ManualClock) {

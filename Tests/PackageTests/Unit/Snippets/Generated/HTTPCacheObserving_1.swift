@@ -11,7 +11,7 @@ import Logging
 private func HTTPCacheObserving_1() async throws {
   func observe(_ cache: HTTPCache, logger: Logger) -> CacheMetrics {
     cache.log(to: logger)
-    let metrics = CacheMetrics()
+    let metrics = CacheMetrics("images")
     metrics.count(cache)
     return metrics
   }
