@@ -44,12 +44,12 @@ struct ConcurrencyTests {
         guard request.method == .get else {
           // Changed, and only then said so: who hears of it must not get what was before.
           resources[number].current.add(1, ordering: .sequentiallyConsistent)
-          return TransportResponse(head: HTTPResponse(status: .noContent))
+          return .ok("", [:], status: .noContent)
         }
         let version = resources[number].current.load(ordering: .sequentiallyConsistent)
         let fields: HTTPFields = [.cacheControl: "max-age=20", .eTag: "\"\(version)\""]
         if request.headerFields[.ifNoneMatch] == "\"\(version)\"" {
-          return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
+          return .ok("", fields, status: .notModified)
         }
         // Let others come between, now and then: in a run of all tests, each time means to wait for many.
         if version % 4 == 0 { await passTurn() }
@@ -61,7 +61,7 @@ struct ConcurrencyTests {
     func get(_ number: Int) async throws -> String? {
       let least = resources[number].least.load(ordering: .sequentiallyConsistent)
       let response = try await cache.respond(to: request(number), transport: transport)
-      let text = String(decoding: try await response.body.collect(upTo: .max), as: UTF8.self)
+      let text = try await response.text
       let version = response.head.headerFields[.eTag].flatMap { Int($0.dropFirst().dropLast()) } ?? 0
       if text != ConcurrencyTests.content(version) {
         return "\(response.source): the content of another head"

@@ -30,7 +30,7 @@ struct DamagedContentTests {
   }
 
   private static func damage(_ place: Int64, in directory: FilePath) throws {
-    let names = try fileNames(in: directory).filter { $0.hasPrefix("body-") }
+    let names = try files(in: directory).keys.filter { $0.hasPrefix("body-") }
     let file = try FileDescriptor.open(
       directory.appending(try #require(names.only)), .readWrite)
     defer { try? file.close() }
@@ -41,18 +41,18 @@ struct DamagedContentTests {
 
   /// Stores the content, damages it, and lets the origin have another.
   private func withDamage(
-    at place: Int64, cutAt cut: Int? = nil, _ test: (Setting, RangeOrigin) async throws -> Void
+    at place: Int64, cutAt cut: Int? = nil, _ test: (Setting, MemoryOrigin) async throws -> Void
   ) async throws {
     try await withTemporaryDirectory { directory in
       let setting = try Setting(directory: directory)
-      let origin = RangeOrigin(Self.content)
+      let origin = MemoryOrigin(text: Self.content)
       if let cut {
         origin.breakOff(after: [cut])
-        await #expect(throws: Unreachable.self) { try await setting.get(from: origin.origin) }
+        await #expect(throws: Unreachable.self) { try await setting.get(from: origin) }
         #expect(setting.log.reasons(.stored).count == 1)
       } else {
-        #expect(try await setting.get(from: origin.origin).source == .network)
-        #expect(try await setting.get(from: origin.origin).source == .hit)
+        #expect(try await setting.get(from: origin).source == .network)
+        #expect(try await setting.get(from: origin).source == .hit)
       }
       try Self.damage(place, in: directory)
       try await test(setting, origin)
@@ -62,10 +62,10 @@ struct DamagedContentTests {
 
   /// What was damaged is counted, and stored no more; what came in its place is a hit.
   private func expectReplaced(
-    _ setting: Setting, _ origin: RangeOrigin, sourceLocation: SourceLocation = #_sourceLocation
+    _ setting: Setting, _ origin: MemoryOrigin, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
     #expect(setting.cache.store.statistics.corruptRecords == 1, sourceLocation: sourceLocation)
-    let again = try await setting.get(from: origin.origin)
+    let again = try await setting.get(from: origin)
     #expect(again.source == .hit && again.text == origin.contents.last, sourceLocation: sourceLocation)
   }
 
@@ -75,10 +75,10 @@ struct DamagedContentTests {
   private func miss(damage: Damage) async throws {
     try await withDamage(at: damage.place) { setting, origin in
       origin.change(to: "new")
-      let answer = try await setting.get(from: origin.origin)
+      let answer = try await setting.get(from: origin)
       #expect(answer.source == .network && answer.text == "new")
       #expect(answer.response.cacheStatus.fieldValue.contains("fwd=uri-miss"))
-      #expect(origin.origin.requests.last?.headerFields[.ifNoneMatch] == nil)
+      #expect(origin.requests.last?.headerFields[.ifNoneMatch] == nil)
       try await expectReplaced(setting, origin)
     }
   }
@@ -86,14 +86,14 @@ struct DamagedContentTests {
   @Test("Content ends with an error at a damaged block, and the next request refetches it")
   func laterBlock() async throws {
     try await withDamage(at: Damage.laterBlock.place) { setting, origin in
-      let response = try await setting.cache.respond(to: .get(), transport: origin.origin.transport)
+      let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
       #expect(response.source == .hit)
       var received = 0
       await #expect(throws: StoreError.self) {
         for try await chunk in response.body { received += chunk.count }
       }
       #expect(received == 400_000 / 65_536 * 65_536)
-      #expect(try await setting.get(from: origin.origin).source == .network)
+      #expect(try await setting.get(from: origin).source == .network)
       try await expectReplaced(setting, origin)
     }
   }
@@ -107,7 +107,7 @@ struct DamagedContentTests {
   func range(range: String, isHit: Bool) async throws {
     try await withDamage(at: Damage.laterBlock.place) { setting, origin in
       let response = try await setting.cache.respond(
-        to: .get(fields: [.range: range]), transport: origin.origin.transport)
+        to: .get(fields: [.range: range]), transport: origin.transport)
       #expect(response.source == (isHit ? .hit : .network))
       #expect(response.head.status == .partialContent)
       if range.contains(",") {
@@ -124,9 +124,9 @@ struct DamagedContentTests {
     try await withDamage(at: damage.place) { setting, origin in
       var head = HTTPRequest.get()
       head.method = .head
-      let response = try await setting.cache.respond(to: head, transport: origin.origin.transport)
+      let response = try await setting.cache.respond(to: head, transport: origin.transport)
       #expect(response.source == .hit && response.head.status == .ok)
-      let conditional = try await setting.get(from: origin.origin, fields: [.ifNoneMatch: "\"1\""])
+      let conditional = try await setting.get(from: origin, fields: [.ifNoneMatch: "\"1\""])
       #expect(conditional.source == .hit && conditional.response.head.status == .notModified)
       #expect(setting.cache.store.statistics.corruptRecords == 0)
     }
@@ -137,9 +137,9 @@ struct DamagedContentTests {
   private func validated(damage: Damage) async throws {
     try await withDamage(at: damage.place) { setting, origin in
       setting.clock.advance(seconds: 100)
-      let answer = try await setting.get(from: origin.origin)
+      let answer = try await setting.get(from: origin)
       #expect(answer.source == .network && answer.text == Self.content)
-      #expect(origin.origin.requests.map { $0.headerFields[.ifNoneMatch] } == [nil, "\"1\"", nil])
+      #expect(origin.requests.map { $0.headerFields[.ifNoneMatch] } == [nil, "\"1\"", nil])
       try await expectReplaced(setting, origin)
     }
   }
@@ -153,7 +153,7 @@ struct DamagedContentTests {
       await #expect(throws: Unreachable.self) {
         try await setting.get(from: unreachable, fields: [.cacheControl: "stale-if-error=1000"])
       }
-      #expect(try await setting.get(from: origin.origin).source == .network)
+      #expect(try await setting.get(from: origin).source == .network)
       try await expectReplaced(setting, origin)
     }
   }
@@ -161,9 +161,9 @@ struct DamagedContentTests {
   @Test("A part whose beginning is damaged is fetched in full, not completed")
   func completion() async throws {
     try await withDamage(at: Damage.firstBlock.place, cutAt: 500_000) { setting, origin in
-      let answer = try await setting.get(from: origin.origin)
+      let answer = try await setting.get(from: origin)
       #expect(answer.source == .network && answer.text == Self.content)
-      #expect(origin.origin.requests.map { $0.headerFields[.range] } == [nil, "bytes=500000-", nil])
+      #expect(origin.requests.map { $0.headerFields[.range] } == [nil, "bytes=500000-", nil])
       try await expectReplaced(setting, origin)
     }
   }
@@ -172,11 +172,11 @@ struct DamagedContentTests {
   func coalesced() async throws {
     try await withDamage(at: Damage.firstBlock.place) { setting, origin in
       try await withThrowingTaskGroup(of: String.self) { group in
-        for _ in 1...8 { group.addTask { try await setting.get(from: origin.origin).text } }
+        for _ in 1...8 { group.addTask { try await setting.get(from: origin).text } }
         for try await text in group { #expect(text == Self.content) }
       }
       #expect(setting.cache.store.usage.diskEntries == 1)
-      #expect(try await setting.get(from: origin.origin).source == .hit)
+      #expect(try await setting.get(from: origin).source == .hit)
     }
   }
 }

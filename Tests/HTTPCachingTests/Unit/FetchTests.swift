@@ -167,7 +167,7 @@ struct FetchTests {
   @Test("Coalesced requests get the response after the first caller leaves")
   func leaderLeaves() async throws {
     let setting = try Setting()
-    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     feed.yield(Array("first ".utf8)[...])
     var leader: CachedResponse? = try await setting.cache.respond(to: .get(), transport: origin.transport)
@@ -329,7 +329,7 @@ struct FetchTests {
   @Test("A coalesced request does not wait for the end of a no-cache response")
   func unendingNoCache() async throws {
     let setting = try Setting()
-    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let gate = Gate()
     let origin = MemoryOrigin { _, number in
       if number == 1 {
@@ -355,7 +355,7 @@ struct FetchTests {
   func tooLarge() async throws {
     // A fifth of a quarter: neither reader is left behind.
     let setting = try Setting { $0.transitCapacity = 256 << 20 }
-    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let origin = MemoryOrigin { _, number in number == 1 ? .streamed(stream) : .ok("\(number)") }
     let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin).text }
@@ -375,7 +375,7 @@ struct FetchTests {
     arguments: [false, true])
   func invalidatedMeanwhile(hasHead: Bool) async throws {
     let setting = try Setting()
-    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let gate = Gate()
     let origin = MemoryOrigin { _, number in
       guard number == 1 else { return .ok("\(number)") }

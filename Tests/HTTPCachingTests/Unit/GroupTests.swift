@@ -166,7 +166,7 @@ struct GroupTests {
   @Test("A request after a group invalidation does not get a response that was in flight")
   func readMeanwhile() async throws {
     let (setting, others) = (try Setting(), origin())
-    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let slow = MemoryOrigin { [groups] _, number in
       let fields: HTTPFields = [.cacheControl: "max-age=600", groups: "\"a\""]
       return number == 1 ? .streamed(stream, fields) : .ok("new", fields)
@@ -248,7 +248,7 @@ struct GroupTests {
       }
       await gate.wait()
       let fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\"", groups: "\"b\""]
-      return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
+      return .ok("", fields, status: .notModified)
     }
     _ = try await setting.get("/1", from: origin)
     setting.clock.advance(seconds: 61)

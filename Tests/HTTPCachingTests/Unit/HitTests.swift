@@ -67,7 +67,7 @@ struct HitTests {
       for try await chunk in body { read += chunk }
       #expect(read == shown)
     }
-    let (stream, continuation) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (stream, continuation) = ByteStream.makeStream()
     continuation.finish()
     let arriving = MessageBody(stream, length: 0)
     #expect(!arriving.isInMemory && arriving.bytes == nil && !arriving.withBytes { _ in })

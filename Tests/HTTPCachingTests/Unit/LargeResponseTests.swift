@@ -19,8 +19,7 @@ private let length = ProcessInfo.processInfo.environment["HTTPCACHE_LARGE_BYTES"
 struct LargeResponseTests {
   @Test("A large response passes to the caller and to the disk, and back, in little memory")
   func passesThrough() async throws {
-    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
-      "large-\(UUID().uuidString)")
+    let directory = temporaryURL()
     defer { try? FileManager.default.removeItem(at: directory) }
     let total = length ?? 64 << 20
     let store = try CacheStore(

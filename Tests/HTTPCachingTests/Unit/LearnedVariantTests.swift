@@ -18,10 +18,7 @@ struct LearnedVariantTests {
       own[.cacheControl] = own[.cacheControl] ?? "max-age=60"
       own[.vary] = "Accept-Encoding, Accept-Language"
       own[.eTag] = tag
-      if request.headerFields[.ifNoneMatch]?.contains(tag) == true {
-        return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: own))
-      }
-      return .ok("content", own)
+      return .ok("content", own).confirmed(by: request)
     }
   }
 

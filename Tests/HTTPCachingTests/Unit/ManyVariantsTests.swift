@@ -39,12 +39,8 @@ struct ManyVariantsTests {
   private func origin(_ place: Place = .memory, vary: String = "Accept-Language") -> MemoryOrigin {
     MemoryOrigin { request, _ in
       let language = request.headerFields[.acceptLanguage] ?? "none"
-      let tag = "\"\(language)\""
-      let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: vary, .eTag: tag]
-      if request.headerFields[.ifNoneMatch]?.contains(tag) == true {
-        return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
-      }
-      return .ok(language + place.content, fields)
+      let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: vary, .eTag: "\"\(language)\""]
+      return .ok(language + place.content, fields).confirmed(by: request)
     }
   }
 
@@ -131,10 +127,7 @@ struct ManyVariantsTests {
     var random = SplitMix64(seed: seed)
     let maximum = Int.random(in: 1...24, using: &random)
     let setting = try Setting { $0.maximumVariants = maximum }
-    let origin = MemoryOrigin { request, _ in
-      .ok(
-        request.headerFields[.acceptLanguage] ?? "", [.cacheControl: "max-age=60", .vary: "Accept-Language"])
-    }
+    let origin = MemoryOrigin.varyingOnLanguage()
     // The one used most recently first.
     var model: [String] = []
     for _ in 0..<600 {
@@ -186,10 +179,7 @@ struct ManyVariantsTests {
         let isEven = (language.last?.wholeNumberValue ?? 0).isMultiple(of: 2)
         let tag = language.hasPrefix("own") ? "\"\(language)\"" : "\"\(isEven)\""
         let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept-Language", .eTag: tag]
-        if request.headerFields[.ifNoneMatch]?.contains(tag) == true {
-          return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
-        }
-        return .ok(language.hasPrefix("own") ? language : "\(isEven)", fields)
+        return .ok(language.hasPrefix("own") ? language : "\(isEven)", fields).confirmed(by: request)
       }
       func text(_ language: String) async throws -> Answer {
         try await setting.get(from: origin, fields: [.acceptLanguage: language])

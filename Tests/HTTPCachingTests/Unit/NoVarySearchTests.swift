@@ -114,10 +114,8 @@ struct NoVarySearchCacheTests {
     let origin = MemoryOrigin { request, number in
       request.headerFields[.ifNoneMatch] == nil
         ? .ok("\(number)", [.cacheControl: "max-age=60", .eTag: "\"1\"", name: "params=(\"utm\")"])
-        : TransportResponse(
-          head: HTTPResponse(
-            status: .notModified,
-            headerFields: [.cacheControl: "max-age=60", .eTag: "\"1\"", name: "params=(\"other\")"]))
+        : .ok(
+          "", [.cacheControl: "max-age=60", .eTag: "\"1\"", name: "params=(\"other\")"], status: .notModified)
     }
     _ = try await setting.get("/?utm=a", from: origin)
     setting.clock.advance(seconds: 61)

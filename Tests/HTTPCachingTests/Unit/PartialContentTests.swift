@@ -12,8 +12,6 @@ import Testing
 
 @Suite("Partial and incomplete responses", .timeLimit(.minutes(10)))
 struct PartialContentTests {
-  typealias Stream = AsyncThrowingStream<ArraySlice<UInt8>, any Error>
-
   /// Runs a test with a cache in memory, and with one on disk that is reopened before every request.
   private func onEveryStore(_ test: (Reopening) async throws -> Void) async throws {
     try await test(Reopening(nil))
@@ -50,7 +48,7 @@ struct PartialContentTests {
   @Test("A stored part answers ranges within it, and is completed by requests for the rest")
   func partThenWhole() async throws {
     try await onEveryStore { cache in
-      let origin = RangeOrigin("0123456789").origin
+      let origin = MemoryOrigin(text: "0123456789")
       #expect(try await cache.get(origin, [.range: "bytes=2-7"]).text == "234567")
       let inner = try await cache.get(origin, [.range: "bytes=4-5"])
       #expect(inner.text == "45")
@@ -80,7 +78,7 @@ struct PartialContentTests {
   @Test("Several ranges are served from stored parts that contain them all")
   func multipart() async throws {
     let setting = try Setting()
-    let origin = RangeOrigin("0123456789").origin
+    let origin = MemoryOrigin(text: "0123456789")
     _ = try await setting.get(from: origin, fields: [.range: "bytes=0-2"])
     _ = try await setting.get(from: origin, fields: [.range: "bytes=7-9"])
     let answer = try await setting.get(from: origin, fields: [.range: "bytes=1-2, -2"])
@@ -94,9 +92,8 @@ struct PartialContentTests {
   @Test("A broken transfer is resumed where it ended")
   func resumes() async throws {
     try await onEveryStore { cache in
-      let pages = RangeOrigin("0123456789")
-      pages.breakOff(after: [4, 3])
-      let origin = pages.origin
+      let origin = MemoryOrigin(text: "0123456789")
+      origin.breakOff(after: [4, 3])
       await #expect(throws: Unreachable.self) { _ = try await cache.get(origin) }
       #expect(cache.setting.log.reasons(.stored) == [.storedAsPart])
       await #expect(throws: Unreachable.self) { _ = try await cache.get(origin) }
@@ -110,11 +107,10 @@ struct PartialContentTests {
   @Test("The client reads the stored bytes, then the fetched ones, then the transfer's error")
   func brokenCompletion() async throws {
     let setting = try Setting()
-    let pages = RangeOrigin("0123456789")
-    let origin = pages.origin
+    let origin = MemoryOrigin(text: "0123456789")
     _ = try await setting.get(from: origin, fields: [.range: "bytes=0-2"])
     _ = try await setting.get(from: origin, fields: [.range: "bytes=7-9"])
-    pages.breakOff(after: [2])
+    origin.breakOff(after: [2])
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
     #expect(response.body.length == 10)
     var received: [UInt8] = []
@@ -129,8 +125,7 @@ struct PartialContentTests {
   @Test("A completion that cannot use the network leaves the stored part unchanged")
   func unreachable() async throws {
     let setting = try Setting()
-    let pages = RangeOrigin("0123456789")
-    let origin = pages.origin
+    let origin = MemoryOrigin(text: "0123456789")
     _ = try await setting.get(from: origin, fields: [.range: "bytes=0-2"])
     let dead = MemoryOrigin { _, _ in throw Unreachable() }
     await #expect(throws: Unreachable.self) { _ = try await setting.get(from: dead) }
@@ -146,14 +141,13 @@ struct PartialContentTests {
   @Test("A changed representation is never mixed with the old one")
   func changed() async throws {
     try await onEveryStore { cache in
-      let pages = RangeOrigin("0123456789")
-      let origin = pages.origin
+      let origin = MemoryOrigin(text: "0123456789")
       _ = try await cache.get(origin, [.range: "bytes=0-4"])
-      pages.change(to: "abcdefghij")
+      origin.change(to: "abcdefghij")
       let whole = try await cache.get(origin)
       #expect(whole.text == "abcdefghij")
       #expect(origin.requests.count == 2, "If-Range brings all of it at once")
-      pages.change(to: "ABCDEFGHIJ")
+      origin.change(to: "ABCDEFGHIJ")
       #expect(try await cache.get(origin, [.range: "bytes=2-3", .cacheControl: "no-cache"]).text == "CD")
       #expect(try await cache.get(origin, [.range: "bytes=2-2"]).text == "C")
       #expect(try await cache.get(origin).text == "ABCDEFGHIJ")
@@ -168,7 +162,7 @@ struct PartialContentTests {
     ] {
       let setting = try Setting()
       let origin = MemoryOrigin { request, number in
-        if number == 1 { return RangeOrigin.part("01234", "bytes 0-4/10", "\"1\"") }
+        if number == 1 { return .part("01234", "bytes 0-4/10", "\"1\"") }
         if request.headerFields[.range] == nil { return .ok("abcdefghij") }
         return .ok("vwxyz", fields, status: .partialContent)
       }
@@ -187,10 +181,10 @@ struct PartialContentTests {
   func wrongCount(rest: String, isStreamed: Bool) async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { request, number in
-      if number == 1 { return RangeOrigin.part("01234", "bytes 0-4/10", "\"1\"") }
+      if number == 1 { return .part("01234", "bytes 0-4/10", "\"1\"") }
       if request.headerFields[.range] == nil { return .ok("abcdefghij") }
-      var part = RangeOrigin.part(rest, "bytes 5-9/10", "\"1\"")
-      if isStreamed { part.body = RangeOrigin.streamed(rest, breaksOff: false) }
+      var part = TransportResponse.part(rest, "bytes 5-9/10", "\"1\"")
+      if isStreamed { part.body = MessageBody(inPieces: rest.utf8) }
       return part
     }
     _ = try await setting.get(from: origin, fields: [.range: "bytes=0-4"])
@@ -210,8 +204,8 @@ struct PartialContentTests {
   func wrongPart(content: String, isStreamed: Bool) async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in
-      var part = RangeOrigin.part(content, "bytes 0-4/10", "\"1\"")
-      if isStreamed { part.body = RangeOrigin.streamed(content, breaksOff: false) }
+      var part = TransportResponse.part(content, "bytes 0-4/10", "\"1\"")
+      if isStreamed { part.body = MessageBody(inPieces: content.utf8) }
       return part
     }
     #expect(try await setting.get(from: origin, fields: [.range: "bytes=0-4"]).text == content)
@@ -222,9 +216,8 @@ struct PartialContentTests {
   @Test("A part whose transfer ends early is stored up to that point")
   func brokenPart() async throws {
     let setting = try Setting()
-    let pages = RangeOrigin("0123456789")
-    let origin = pages.origin
-    pages.breakOff(after: [3])
+    let origin = MemoryOrigin(text: "0123456789")
+    origin.breakOff(after: [3])
     await #expect(throws: Unreachable.self) {
       _ = try await setting.get(from: origin, fields: [.range: "bytes=2-8"])
     }
@@ -238,10 +231,10 @@ struct PartialContentTests {
   func abandoned() async throws {
     let setting = try Setting()
     let ended = Gate()
-    let (stream, feed) = Stream.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     feed.onTermination = { _ in ended.open() }
     let origin = MemoryOrigin { request, _ in
-      if request.headerFields[.range] != nil { return RangeOrigin.part("3456789", "bytes 3-9/10", "\"1\"") }
+      if request.headerFields[.range] != nil { return .part("3456789", "bytes 3-9/10", "\"1\"") }
       return .streamed(stream, [.cacheControl: "max-age=60", .eTag: "\"1\"", .contentLength: "10"])
     }
     feed.yield(Array("012".utf8)[...])
@@ -260,10 +253,9 @@ struct PartialContentTests {
   @Test("The beginning of a broken transfer is combined with a stored end into the whole")
   func joins() async throws {
     let setting = try Setting()
-    let pages = RangeOrigin("0123456789")
-    let origin = pages.origin
+    let origin = MemoryOrigin(text: "0123456789")
     _ = try await setting.get(from: origin, fields: [.range: "bytes=3-9"])
-    pages.breakOff(after: [4])
+    origin.breakOff(after: [4])
     await #expect(throws: Unreachable.self) {
       _ = try await setting.get(from: origin, policy: .reloadIgnoringLocalCacheData)
     }
@@ -276,7 +268,7 @@ struct PartialContentTests {
   @Test("A part whose resource was removed meanwhile is not stored")
   func removed() async throws {
     let setting = try Setting()
-    let (stream, feed) = Stream.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let origin = MemoryOrigin { _, _ in
       .streamed(stream, [.cacheControl: "max-age=60", .eTag: "\"1\"", .contentLength: "10"])
     }
@@ -294,9 +286,9 @@ struct PartialContentTests {
     let setting = try Setting()
     let isFollowed = Gate()
     let origin = MemoryOrigin { _, number in
-      if number == 1 { return RangeOrigin.part("01234", "bytes 0-4/10", "\"1\"") }
+      if number == 1 { return .part("01234", "bytes 0-4/10", "\"1\"") }
       await isFollowed.wait()
-      return RangeOrigin.part("56789", "bytes 5-9/10", "\"1\"")
+      return .part("56789", "bytes 5-9/10", "\"1\"")
     }
     _ = try await setting.get(from: origin, fields: [.range: "bytes=0-4"])
     try await withThrowingTaskGroup(of: String.self) { group in
@@ -347,12 +339,12 @@ struct PartialContentTests {
         await gate.wait()
         let part = content[Int(bounds.lowerBound)..<Int(bounds.upperBound)]
         let isLast = bounds.upperBound == length
-        var response = RangeOrigin.part(
+        var response = TransportResponse.part(
           "", "bytes \(bounds.lowerBound)-\(bounds.upperBound - 1)/\(length)", "\"1\"")
         if let count = trial.breaksOff, isLast {
-          response.body = RangeOrigin.streamed(part.prefix(count), breaksOff: true)
+          response.body = MessageBody(inPieces: part.prefix(count), breaksOff: true)
         } else {
-          response.body = trial.streams ? RangeOrigin.streamed(part, breaksOff: false) : MessageBody(part)
+          response.body = trial.streams ? MessageBody(inPieces: part) : MessageBody(part)
         }
         return response
       }
@@ -400,8 +392,8 @@ struct PartialContentTests {
         return .ok("0123456789", [.cacheControl: "max-age=60", .eTag: "\"1\""])
       }
       await gate.wait()
-      var part = RangeOrigin.part("01234", "bytes 0-4/10", "\"1\"")
-      part.body = RangeOrigin.streamed(breaksOff ? "0123" : "01234", breaksOff: breaksOff)
+      var part = TransportResponse.part("01234", "bytes 0-4/10", "\"1\"")
+      part.body = MessageBody(inPieces: (breaksOff ? "0123" : "01234").utf8, breaksOff: breaksOff)
       return part
     }
     async let part = try? setting.get(from: origin, fields: [.range: "bytes=0-4"])
@@ -420,17 +412,17 @@ struct PartialContentTests {
     try await withTemporaryDirectory { directory in
       let setting = try Setting(directory: directory)
       let content = String(decoding: (0..<3_000_000).map { UInt8(65 + ($0 / 7) % 26) }, as: UTF8.self)
-      let pages = RangeOrigin(content)
-      pages.breakOff(after: [2_000_000])
-      await #expect(throws: Unreachable.self) { _ = try await setting.get(from: pages.origin) }
-      let range = try await setting.get(from: pages.origin, fields: [.range: "bytes=1000000-1999999"])
+      let origin = MemoryOrigin(text: content)
+      origin.breakOff(after: [2_000_000])
+      await #expect(throws: Unreachable.self) { _ = try await setting.get(from: origin) }
+      let range = try await setting.get(from: origin, fields: [.range: "bytes=1000000-1999999"])
       #expect(range.source == .hit)
       #expect(range.text == content.dropFirst(1_000_000).prefix(1_000_000))
-      let whole = try await setting.get(from: pages.origin)
+      let whole = try await setting.get(from: origin)
       #expect(whole.text == content)
-      #expect(pages.origin.requests.last?.headerFields[.range] == "bytes=2000000-")
-      #expect(try await setting.get(from: pages.origin).text == content)
-      #expect(pages.origin.requests.count == 2)
+      #expect(origin.requests.last?.headerFields[.range] == "bytes=2000000-")
+      #expect(try await setting.get(from: origin).text == content)
+      #expect(origin.requests.count == 2)
       setting.cache.close()
     }
   }

@@ -147,8 +147,8 @@ struct PartitionTests {
         #expect(!String(decoding: entry.metadata, as: UTF8.self).contains("SECRET"))
       }
       setting.cache.close()
-      #expect(try fileContents(in: directory).allSatisfy { !$0.contains("SECRET") })
-      #expect(try fileContents(in: directory).contains { $0.contains("for 14") })
+      #expect(try files(in: directory).values.allSatisfy { !$0.contains("SECRET") })
+      #expect(try files(in: directory).values.contains { $0.contains("for 14") })
     }
   }
 }

@@ -67,10 +67,7 @@ struct PurgeTests {
       let path = request.path ?? ""
       if path.hasPrefix("/a") || path == "/c" { fields[groups] = "\"a\"" }
       for field in more { fields[field.name] = field.value }
-      if request.headerFields[.ifNoneMatch] == "\"1\"" {
-        return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
-      }
-      return .ok("\(number)", fields)
+      return .ok("\(number)", fields).confirmed(by: request)
     }
   }
 
@@ -387,10 +384,7 @@ struct PurgeTests {
     let origin = MemoryOrigin { [groups] request, number in
       if number != 2 { return .ok("\(number)", [.cacheControl: "max-age=60", .eTag: "\"1\""]) }
       await gate.wait()
-      return TransportResponse(
-        head: HTTPResponse(
-          status: .notModified,
-          headerFields: [.cacheControl: "max-age=60", .eTag: "\"1\"", groups: "\"g\""]))
+      return .ok("", [.cacheControl: "max-age=60", .eTag: "\"1\"", groups: "\"g\""], status: .notModified)
     }
     _ = try await setting.get("/b/1", from: origin)
     setting.clock.advance(seconds: 70)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
@@ -13,26 +12,11 @@ import Testing
 
 @Suite("QUERY", .timeLimit(.minutes(10)))
 struct QueryTests {
-  /// Answers a query with its content and a number.
-  private final class Origin: Sendable {
-    let bodies = Mutex<[String]>([])
-    let fields: HTTPFields
-    init(_ fields: HTTPFields = [.cacheControl: "max-age=60"]) { self.fields = fields }
-
-    var transport: Transport {
-      { [self] request, body in
-        let text = String(decoding: try await body.collect(upTo: .max), as: UTF8.self)
-        let number = bodies.withLock { bodies in
-          bodies.append(text)
-          return bodies.count
-        }
-        if request.headerFields[.ifNoneMatch] == "\"v\"" {
-          return TransportResponse(head: HTTPResponse(status: .notModified, headerFields: fields))
-        }
-        return .ok("\(number) \(text)", fields)
-      }
-    }
-    var count: Int { bodies.withLock { $0.count } }
+  /// Answers a query with its number and its content.
+  private static func makeOrigin(_ fields: HTTPFields = [.cacheControl: "max-age=60"]) -> MemoryOrigin {
+    MemoryOrigin(reading: { content, request, number in
+      .ok("\(number) \(content)", fields).confirmed(by: request)
+    })
   }
 
   private static func request(
@@ -44,19 +28,17 @@ struct QueryTests {
   }
 
   private static func ask(
-    _ setting: Setting, _ origin: Origin, _ content: String, type: String = "application/sql",
+    _ setting: Setting, _ origin: MemoryOrigin, _ content: String, type: String = "application/sql",
     body: MessageBody? = nil
   ) async throws -> Answer {
     let response = try await setting.cache.respond(
       to: request(type: type), body: body ?? MessageBody(Array(content.utf8)), transport: origin.transport)
-    return Answer(
-      response: response,
-      text: String(decoding: try await response.body.collect(upTo: .max), as: UTF8.self))
+    return Answer(response: response, text: try await response.text)
   }
 
   @Test("A response answers only the same content of the same type (draft, Caching)")
   func contentIsPartOfTheKey() async throws {
-    let (setting, origin) = (try Setting(), Origin())
+    let (setting, origin) = (try Setting(), Self.makeOrigin())
     #expect(try await Self.ask(setting, origin, "select a").text == "1 select a")
     let hit = try await Self.ask(setting, origin, "select a")
     #expect(hit.source == .hit)
@@ -71,9 +53,9 @@ struct QueryTests {
 
   @Test("Content in several chunks is part of the key if its length is known")
   func streamed() async throws {
-    let (setting, origin) = (try Setting(), Origin())
-    func chunks() -> AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
-      AsyncThrowingStream { continuation in
+    let (setting, origin) = (try Setting(), Self.makeOrigin())
+    func chunks() -> ByteStream {
+      ByteStream { continuation in
         for chunk in ["sel", "ect ", "a"] { continuation.yield(Array(chunk.utf8)[...]) }
         continuation.finish()
       }
@@ -86,13 +68,13 @@ struct QueryTests {
     #expect(unknown.reason == .fromOrigin)
     #expect(await unknown.response.outcome.storage == .queryNotKeyed)
     #expect(unknown.response.cacheStatus.forward == .bypass)
-    #expect(origin.bodies.withLock { $0 } == ["select a", "select a"])
+    #expect(origin.requestContents == ["select a", "select a"])
   }
 
   @Test("Content too long for a key is forwarded whole, and the response is not stored")
   func tooLong() async throws {
     let setting = try Setting { $0.maximumQueryContent = 4 }
-    let origin = Origin()
+    let origin = Self.makeOrigin()
     #expect(try await Self.ask(setting, origin, "four").response.outcome.storage == .storedWithLifetime)
     for number in 2...3 {
       let answer = try await Self.ask(setting, origin, "fiver")
@@ -106,21 +88,21 @@ struct QueryTests {
     arguments: ["", ", stale-while-revalidate=60"])
   func validation(window: String) async throws {
     let setting = try Setting()
-    let origin = Origin([.cacheControl: "max-age=60" + window, .eTag: "\"v\""])
+    let origin = Self.makeOrigin([.cacheControl: "max-age=60" + window, .eTag: "\"v\""])
     _ = try await Self.ask(setting, origin, "select a")
     setting.clock.advance(seconds: 70)
     let answer = try await Self.ask(setting, origin, "select a")
     try await setting.cache.fetches.emptied()
     #expect(answer.source == (window.isEmpty ? .validated : .stale))
     #expect(answer.text == "1 select a")
-    #expect(origin.bodies.withLock { $0 } == ["select a", "select a"])
+    #expect(origin.requestContents == ["select a", "select a"])
     #expect(try await Self.ask(setting, origin, "select a").source == .hit)
   }
 
   @Test("An unsafe request to the target invalidates the responses to all its queries (RFC 9111 §4.4)")
   func invalidation() async throws {
     try await withTemporaryDirectory { directory in
-      let origin = Origin()
+      let origin = Self.makeOrigin()
       for isReopened in [false, true] {
         var setting = try Setting(directory: directory)
         _ = try await Self.ask(setting, origin, "select a")
@@ -140,24 +122,19 @@ struct QueryTests {
   @Test("Concurrent requests with the same content make one request", arguments: 0..<16)
   func collapsed(round: Int) async throws {
     let (setting, gate) = (try Setting(), Gate())
-    let count = Mutex(0)
-    let transport: Transport = { _, _ in
-      count.withLock { $0 += 1 }
-      await gate.wait()
-      return .ok("found")
-    }
+    let origin = MemoryOrigin(holding: [gate]) { _, _ in .ok("found") }
     let request = try Self.request()
     try await withThrowingTaskGroup(of: CachedResponse.self) { group in
       for _ in 0..<16 {
         group.addTask {
           try await setting.cache.respond(
-            to: request, body: MessageBody(Array("select a".utf8)), transport: transport)
+            to: request, body: MessageBody(Array("select a".utf8)), transport: origin.transport)
         }
       }
       try await setting.cache.fetches.followers(15)
       gate.open()
       try await group.waitForAll()
     }
-    #expect(count.withLock { $0 } == 1)
+    #expect(origin.requests.count == 1)
   }
 }

@@ -35,7 +35,7 @@ struct RangePropertyTests {
     var numbers = SplitMix64(seed: seed)
     // Versions of one length, as a rule: a difference in length would give the game away.
     let length = Int.random(in: 1...60, using: &numbers)
-    let pages = RangeOrigin(Self.content(version: 0, length: length))
+    let pages = MemoryOrigin(text: Self.content(version: 0, length: length))
     var hits = 0
     for step in 0..<120 {
       switch Int.random(in: 0..<20, using: &numbers) {
@@ -70,7 +70,7 @@ struct RangePropertyTests {
       var failure: (any Error)?
       do {
         let response = try await setting.cache.respond(
-          to: .get(fields: fields), policy: policy, transport: pages.origin.transport)
+          to: .get(fields: fields), policy: policy, transport: pages.transport)
         head = response.head
         if response.source == .hit { hits += 1 }
         // Now and then the caller goes away without reading.
@@ -85,7 +85,7 @@ struct RangePropertyTests {
   }
 
   private func check(
-    _ head: HTTPResponse, _ received: [UInt8], isWhole: Bool, asked: HTTPFields, _ pages: RangeOrigin,
+    _ head: HTTPResponse, _ received: [UInt8], isWhole: Bool, asked: HTTPFields, _ pages: MemoryOrigin,
     _ place: Comment
   ) {
     guard let version = head.headerFields[.eTag].flatMap({ Int($0.dropFirst().dropLast()) }),

@@ -119,8 +119,8 @@ struct RespondTests {
     let origin = MemoryOrigin { _, number in .ok("\(number)") }
     var request = HTTPRequest.get()
     request.method = method
-    func stream(_ chunks: [ArraySlice<UInt8>]) -> AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
-      AsyncThrowingStream { feed in
+    func stream(_ chunks: [ArraySlice<UInt8>]) -> ByteStream {
+      ByteStream { feed in
         for chunk in chunks { feed.yield(chunk) }
         feed.finish()
       }

@@ -12,12 +12,10 @@ import Testing
 
 @Suite("Content that is stored while it arrives", .timeLimit(.minutes(10)))
 struct StreamingTests {
-  typealias Stream = AsyncThrowingStream<ArraySlice<UInt8>, any Error>
-
   @Test("The caller reads each piece on arrival, and others see the response once complete")
   func passesThrough() async throws {
     let setting = try Setting()
-    let (stream, feed) = Stream.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
     var pieces = response.body.makeAsyncIterator()
@@ -34,7 +32,7 @@ struct StreamingTests {
   @Test("A broken transfer throws its error and stores nothing that cannot be resumed")
   func breaksOff() async throws {
     let setting = try Setting()
-    let (stream, feed) = Stream.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     feed.yield([1, 2])
     feed.finish(throwing: Unreachable())
@@ -59,7 +57,7 @@ struct StreamingTests {
   @Test("A body dropped halfway is not stored if it could not be completed")
   func dropped() async throws {
     let setting = try Setting()
-    let (stream, feed) = Stream.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let ended = Gate()
     feed.onTermination = { _ in ended.open() }
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
@@ -77,9 +75,7 @@ struct StreamingTests {
     let lead = Lead()
     let piece = [UInt8](repeating: 7, count: 64 * 1024)
     let origin = MemoryOrigin { _, _ in
-      TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-store"]),
-        body: MessageBody(Stream { lead.give() <= 1000 ? piece[...] : nil }))
+      .streamed(ByteStream { lead.give() <= 1000 ? piece[...] : nil }, [.cacheControl: "no-store"])
     }
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
     var received = 0
@@ -98,7 +94,7 @@ struct StreamingTests {
     let isFollowed = Gate()
     let origin = MemoryOrigin { _, _ in
       .streamed(
-        Stream {
+        ByteStream {
           let number = lead.give()
           if number == 2 { await isFollowed.wait() }
           return number <= 100 ? [UInt8](repeating: 7, count: 64 * 1024)[...] : nil
@@ -122,7 +118,7 @@ struct StreamingTests {
   @Test("A caller that does not read does not block the others")
   func unreadLeader() async throws {
     let setting = try Setting()
-    let (stream, feed) = Stream.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     let leader = try await setting.cache.respond(to: .get(), transport: origin.transport)
     let follower = Task { try await setting.get(from: origin).text.utf8.count }
@@ -138,7 +134,7 @@ struct StreamingTests {
   @Test("A body from the network can be read once, and a second reading throws an error")
   func readTwice() async throws {
     let setting = try Setting()
-    let (stream, feed) = Stream.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let origin = MemoryOrigin { _, _ in .streamed(stream) }
     feed.finish()
     let response = try await setting.cache.respond(to: .get(), transport: origin.transport)
@@ -183,7 +179,7 @@ struct StreamingTests {
       let setting = try Setting(directory: directory)
       let piece = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 17) }
       let origin = MemoryOrigin { _, _ in
-        let (stream, feed) = Stream.makeStream()
+        let (stream, feed) = ByteStream.makeStream()
         for _ in 0..<48 { feed.yield(piece[...]) }
         feed.finish()
         return .streamed(stream)

@@ -10,25 +10,9 @@ import Testing
 
 @Suite("Requests that wait for each other", .timeLimit(.minutes(10)))
 struct WaitingTests {
-  /// An origin that answers when the test says so.
-  private final class HeldOrigin: Sendable {
-    /// Each request of a round waits at its gate.
-    let gates: [Gate]
-    let origin: MemoryOrigin
-
-    init(
-      rounds: Int = 3, each count: Int, _ answer: @escaping @Sendable (Int) -> TransportResponse
-    ) {
-      let gates = (0..<rounds).map { _ in Gate() }
-      self.gates = gates
-      origin = MemoryOrigin { _, number in
-        await gates[min((number - 1) / count, rounds - 1)].wait()
-        return answer(number)
-      }
-    }
-  }
-
   private static let authorization: HTTPFields = [.authorization: "Bearer a"]
+
+  private func gates(_ count: Int) -> [Gate] { (0..<count).map { _ in Gate() } }
 
   private func get(
     _ count: Int, _ setting: Setting, _ origin: MemoryOrigin, fields: HTTPFields = [:]
@@ -53,15 +37,8 @@ struct WaitingTests {
       case .streamNoCache:
         TransportResponse(
           head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-cache"]),
-          body: MessageBody(
-            AsyncThrowingStream<ArraySlice<UInt8>, any Error> { continuation in
-              continuation.yield(Array("\(number)".utf8)[...])
-              continuation.finish()
-            }))
-      case .large:
-        TransportResponse(
-          head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
-          body: MessageBody([UInt8](repeating: 0x30, count: 5 << 20)))
+          body: MessageBody(inPieces: "\(number)".utf8))
+      case .large: .ok(String(repeating: "0", count: 5 << 20))
       }
     }
   }
@@ -73,21 +50,21 @@ struct WaitingTests {
     // A private cache stores cookies for its only user.
     if kind == .setsCookie, cache == .private { return }
     let setting = try Setting(kind: cache)
-    let held = HeldOrigin(each: 4) { kind.response($0) }
-    let first = get(4, setting, held.origin)
+    let origin = MemoryOrigin(holding: gates(3), each: 4) { kind.response($1) }
+    let first = get(4, setting, origin)
     // Nothing is known yet.
     try await setting.cache.fetches.followers(3)
-    held.gates[0].open()
+    origin.gates[0].open()
     for request in first { _ = try await request.value }
-    #expect(held.origin.requests.count == 4)
+    #expect(origin.requests.count == 4)
     for round in 1...2 {
-      let next = get(4, setting, held.origin)
-      await held.gates[round].arrived(4)
+      let next = get(4, setting, origin)
+      await origin.gates[round].arrived(4)
       #expect(setting.cache.fetches.followerCount == 0)
-      held.gates[round].open()
+      origin.gates[round].open()
       for request in next { _ = try await request.value }
     }
-    #expect(held.origin.requests.count == 12)
+    #expect(origin.requests.count == 12)
   }
 
   @Test(
@@ -154,13 +131,15 @@ struct WaitingTests {
     arguments: ["max-age=0", "max-stale=10", "no-transform"], [HTTPResponse.Status.ok, .serviceUnavailable])
   func directives(directive: String, status: HTTPResponse.Status) async throws {
     let setting = try Setting(kind: .shared)
-    let held = HeldOrigin(rounds: 2, each: 1) { .ok("\($0)", [.cacheControl: "no-store"], status: status) }
-    held.gates[0].open()
+    let origin = MemoryOrigin(holding: gates(2), each: 1) {
+      .ok("\($1)", [.cacheControl: "no-store"], status: status)
+    }
+    origin.gates[0].open()
     let fields: HTTPFields = [.cacheControl: directive]
-    _ = try await setting.get(from: held.origin, fields: fields)
-    let requests = get(3, setting, held.origin, fields: fields)
-    await held.gates[1].arrived(3)
-    held.gates[1].open()
+    _ = try await setting.get(from: origin, fields: fields)
+    let requests = get(3, setting, origin, fields: fields)
+    await origin.gates[1].arrived(3)
+    origin.gates[1].open()
     for request in requests { _ = try await request.value }
   }
 
@@ -169,9 +148,9 @@ struct WaitingTests {
     arguments: ["private", "max-age=60", "no-store"])
   func credentials(cacheControl: String) async throws {
     let setting = try Setting(kind: .shared)
-    let held = HeldOrigin(each: 4) { .ok("\($0)", [.cacheControl: cacheControl]) }
-    for gate in held.gates {
-      let requests = get(4, setting, held.origin, fields: Self.authorization)
+    let origin = MemoryOrigin(holding: gates(3), each: 4) { .ok("\($1)", [.cacheControl: cacheControl]) }
+    for gate in origin.gates {
+      let requests = get(4, setting, origin, fields: Self.authorization)
       await gate.arrived(4)
       gate.open()
       let texts = try await texts(requests)
@@ -301,13 +280,13 @@ struct WaitingTests {
   @Test("After an answer that the cache generates, the waiting requests send their own at once")
   func generated() async throws {
     let setting = try Setting()
-    let held = HeldOrigin(rounds: 2, each: 1) { _ in .ok("", [:], status: .notModified) }
-    let requests = get(4, setting, held.origin)
+    let origin = MemoryOrigin(holding: gates(2), each: 1) { _, _ in .ok("", [:], status: .notModified) }
+    let requests = get(4, setting, origin)
     try await setting.cache.fetches.followers(3)
-    held.gates[0].open()
+    origin.gates[0].open()
     // None of them waits for another.
-    await held.gates[1].arrived(3)
-    held.gates[1].open()
+    await origin.gates[1].arrived(3)
+    origin.gates[1].open()
     for request in requests { #expect(try await request.value.source == .generated) }
   }
 
@@ -319,14 +298,12 @@ struct WaitingTests {
     let gate = Gate()
     let origin = MemoryOrigin { _, number in
       if number == 1 { await gate.wait() }
-      let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+      let (stream, feed) = ByteStream.makeStream()
       for start in stride(from: 0, to: content.count, by: 64 << 10) {
         feed.yield(content[start..<start + (64 << 10)])
       }
       feed.finish()
-      return TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
-        body: MessageBody(stream, length: content.count))
+      return .streamed(stream, length: content.count)
     }
     let requests = (0..<3).map { _ in
       Task { try await setting.cache.respond(to: .get(), transport: origin.transport) }
@@ -342,17 +319,17 @@ struct WaitingTests {
   @Test("After the application has refused a response, the waiting requests send their own at once")
   func refusedByApplication() async throws {
     let setting = try Setting()
-    let held = HeldOrigin(rounds: 2, each: 1) { .ok("\($0)") }
+    let origin = MemoryOrigin(holding: gates(2), each: 1) { .ok("\($1)") }
     let requests = (0..<4).map { _ in
       Task {
         try await setting.cache.respond(
-          to: .get(), willStore: { $0.tiers = [] }, transport: held.origin.transport)
+          to: .get(), willStore: { $0.tiers = [] }, transport: origin.transport)
       }
     }
     try await setting.cache.fetches.followers(3)
-    held.gates[0].open()
-    await held.gates[1].arrived(3)
-    held.gates[1].open()
+    origin.gates[0].open()
+    await origin.gates[1].arrived(3)
+    origin.gates[1].open()
     for request in requests { #expect(try await request.value.source == .network) }
   }
 
@@ -440,14 +417,9 @@ struct WaitingTests {
     let origin = MemoryOrigin { _, number in
       if number == 1 { await gate.wait() }
       let fields: HTTPFields = [.cacheControl: "max-age=1"]
-      guard isStreamed else { return .ok("\(number)", fields) }
-      return TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: fields),
-        body: MessageBody(
-          AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
-            $0.yield(Array("\(number)".utf8)[...])
-            $0.finish()
-          }))
+      var response = TransportResponse.ok("\(number)", fields)
+      if isStreamed { response.body = MessageBody(inPieces: "\(number)".utf8) }
+      return response
     }
     let requests = get(20, setting, origin)
     try await setting.cache.fetches.followers(19)

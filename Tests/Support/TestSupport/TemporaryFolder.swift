@@ -2,12 +2,24 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Foundation
+import SystemPackage
+
+/// Returns the path of a new file or folder, which the caller makes and removes.
+package func temporaryURL() -> URL {
+  FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-test-\(UUID().uuidString)")
+}
 
 /// Makes a folder that is removed when `body` returns.
 package func withTemporaryFolder<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
-  let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-    "httpcache-test-\(UUID().uuidString)")
+  let folder = temporaryURL()
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(at: folder) }
   return try await body(folder)
+}
+
+/// Makes a folder that is removed when `body` returns.
+package func withTemporaryDirectory<Result>(
+  _ body: (FilePath) async throws -> Result
+) async throws -> Result {
+  try await withTemporaryFolder { try await body(FilePath($0.path)) }
 }

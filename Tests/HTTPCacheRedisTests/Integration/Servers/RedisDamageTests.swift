@@ -38,7 +38,7 @@ struct RedisDamageTests {
   func everyByte(size: Int) async throws {
     try await withDatabase { endpoint in
       let shape = Self.shape(size)
-      let origin = VersionedOrigin(shape)
+      let origin = MemoryOrigin(shape)
       let fleet = try fleet(endpoint)
       try await fleet.reachable()
       _ = try await fleet.get(at: 0, from: origin)
@@ -121,7 +121,7 @@ struct RedisDamageTests {
   @Test("A changed or removed key is a counted miss, and the origin responds", arguments: Change.allCases)
   func changes(change: Change) async throws {
     try await withDatabase { endpoint in
-      let origin = VersionedOrigin(Self.shape(3000))
+      let origin = MemoryOrigin(Self.shape(3000))
       let fleet = try fleet(endpoint)
       try await fleet.reachable()
       _ = try await fleet.get(at: 0, from: origin)
@@ -240,12 +240,12 @@ struct RedisDamageTests {
       for number in 0..<120 {
         var shape = shapes[number % shapes.count]
         shape.size = max(shape.size, 50_000)
-        let origin = VersionedOrigin(shape)
+        let origin = MemoryOrigin(shape)
         for node in [0, 1] {
           #expect(try await fleet.get("/\(number)", at: node, from: origin).text == "1")
         }
         // Some of the first ones are gone from the tier.
-        let early = VersionedOrigin(shapes[0])
+        let early = MemoryOrigin(shapes[0])
         #expect(try await fleet.get("/early/\(number / 2)", at: number % 2, from: early).text == "1")
       }
       await fleet.close()
@@ -307,7 +307,7 @@ struct HostileReplyTests {
   func cache(seed: UInt64) async throws {
     try await withServer(seed: seed) { server in
       let fleet = try RedisFleet(server.endpoint, directories: [nil])
-      let origin = VersionedOrigin()
+      let origin = MemoryOrigin(ResponseShape())
       for number in 0..<50 {
         #expect(try await fleet.get("/\(number)", at: 0, from: origin).text == "1")
       }

@@ -48,7 +48,7 @@ struct RedisFleet {
   }
 
   func get(
-    _ path: String = "/", at node: Int, from origin: VersionedOrigin, fields: HTTPFields = [:]
+    _ path: String = "/", at node: Int, from origin: MemoryOrigin, fields: HTTPFields = [:]
   ) async throws -> (source: CachedResponse.Source, text: String, head: HTTPResponse) {
     var request = Self.request(path)
     request.headerFields = fields

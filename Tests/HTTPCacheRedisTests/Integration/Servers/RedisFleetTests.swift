@@ -23,7 +23,7 @@ struct RedisFleetTests {
     try await withDatabase { endpoint in
       let fleet = try RedisFleet(endpoint)
       try await fleet.reachable()
-      let origin = VersionedOrigin(shape)
+      let origin = MemoryOrigin(shape)
       #expect(try await fleet.get(at: 0, from: origin).source == .network)
       try await fleet.stored(1, by: 0)
       let found = try await fleet.get(at: 1, from: origin)
@@ -50,7 +50,7 @@ struct RedisFleetTests {
         var shape = ResponseShape(drawnBy: &random)
         shape.variation = .none
         shape.size = min(shape.size, 5000)
-        return VersionedOrigin(shape)
+        return MemoryOrigin(shape)
       }
       // By Zipf's law: the weight of a URL is 1 / its rank.
       let weights = (1...count).map { 1 / Double($0) }
@@ -114,11 +114,11 @@ struct RedisFleetTests {
     try await RedisServer.inTurn.with { server in
       let fleet = try RedisFleet(server.endpoint, directories: [nil], wait: .milliseconds(20))
       try await fleet.reachable()
-      let origins = ResponseShape.few.enumerated().map { ("/\($0)", VersionedOrigin($1)) }
+      let origins = ResponseShape.few.enumerated().map { ("/\($0)", MemoryOrigin($1)) }
       for (path, origin) in origins { _ = try await fleet.get(path, at: 0, from: origin) }
       await outage.begin(server)
       // The cache still trusts what it knew. A request for anything else waits for the tier, and then for the origin.
-      #expect(try await fleet.get("/other", at: 0, from: VersionedOrigin()).text == "1")
+      #expect(try await fleet.get("/other", at: 0, from: MemoryOrigin(ResponseShape())).text == "1")
       fleet.clock.advance(by: fleet.trust)
       #expect(!fleet.statistics(0).isInStep)
       for (path, origin) in origins {

@@ -21,7 +21,7 @@ struct RedisShapeTests {
 
     /// Sends a request for each variant, and waits until a response of the origin is in the tier.
     mutating func get(
-      _ path: String, at node: Int, from origin: VersionedOrigin, is source: CachedResponse.Source,
+      _ path: String, at node: Int, from origin: MemoryOrigin, is source: CachedResponse.Source,
       version: Int = 1
     ) async throws {
       let variants = origin.shape.variation == .none ? ["de"] : ["de", "fr"]
@@ -38,7 +38,7 @@ struct RedisShapeTests {
 
     /// Stores, finds, revalidates, finds again, removes, and finds a new version.
     mutating func check(_ shape: ResponseShape, _ path: String) async throws {
-      let origin = VersionedOrigin(shape)
+      let origin = MemoryOrigin(shape)
       try await get(path, at: 0, from: origin, is: .network)
       try await get(path, at: 1, from: origin, is: .hit)
 
@@ -97,7 +97,7 @@ struct RedisShapeTests {
       let fleet = try RedisFleet(servers.endpoint)
       try await fleet.reachable()
       let german: HTTPFields = [.acceptLanguage: "de"]
-      let origins = ResponseShape.few.enumerated().map { ("/\($0)", VersionedOrigin($1)) }
+      let origins = ResponseShape.few.enumerated().map { ("/\($0)", MemoryOrigin($1)) }
       for (path, origin) in origins {
         #expect(try await fleet.get(path, at: 0, from: origin, fields: german).text == "1")
       }

@@ -148,13 +148,13 @@ private final class Feed: Sendable {
   private struct State {
     var chunks: [[UInt8]] = []
     var end: Result<Void, any Error>?
-    var streams: [AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Continuation] = []
+    var streams: [ByteStream.Continuation] = []
   }
 
   private let state = Mutex(State())
 
-  var stream: AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
-    let (stream, continuation) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+  var stream: ByteStream {
+    let (stream, continuation) = ByteStream.makeStream()
     state.withLock { state in
       for chunk in state.chunks { continuation.yield(chunk[...]) }
       Self.finish(continuation, state.end)
@@ -178,7 +178,7 @@ private final class Feed: Sendable {
   }
 
   private static func finish(
-    _ stream: AsyncThrowingStream<ArraySlice<UInt8>, any Error>.Continuation, _ end: Result<Void, any Error>?
+    _ stream: ByteStream.Continuation, _ end: Result<Void, any Error>?
   ) {
     switch end {
     case nil: break
@@ -286,11 +286,5 @@ private struct Exchange: Sendable {
       feed.finish()
       _ = try? await response.body.collect(upTo: .max)
     }
-  }
-}
-
-extension HTTPRequest {
-  fileprivate static func get(fields: HTTPFields = [:]) -> HTTPRequest {
-    HTTPRequest(method: .get, scheme: "https", authority: "example.test", path: "/", headerFields: fields)
   }
 }

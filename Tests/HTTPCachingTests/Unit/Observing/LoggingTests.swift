@@ -6,6 +6,7 @@ import HTTPCacheStore
 import HTTPCaching
 import InMemoryLogging
 import Logging
+import TestSupport
 import Testing
 
 @Suite("The log of a cache", .timeLimit(.minutes(10)))

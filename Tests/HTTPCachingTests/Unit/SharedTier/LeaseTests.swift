@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import HTTPCacheEngine
 import HTTPTypes
 import TestSupport
@@ -11,64 +10,36 @@ import Testing
 
 @Suite("One request to the origin for all nodes", .timeLimit(.minutes(5)))
 struct LeaseTests {
-  /// An origin that holds its response back.
-  private struct HeldOrigin {
-    let gate = Gate()
-    let count = Mutexed()
-    let respond: @Sendable (Int, HTTPRequest) -> TransportResponse
+  private let gate = Gate()
 
-    init(fields: HTTPFields) { respond = { number, _ in .ok("\(number)", fields) } }
-
-    init(_ shape: ResponseShape) { respond = { shape.response($0, to: $1) } }
-
-    var transport: Transport {
-      { [gate, count, respond] request, _ in
-        let number = count.next()
-        await gate.wait()
-        return respond(number, request)
-      }
-    }
-  }
-
-  final class Mutexed: Sendable {
-    private let value = Mutex(0)
-    func next() -> Int {
-      value.withLock {
-        $0 += 1
-        return $0
-      }
-    }
-    var current: Int { value.withLock { $0 } }
+  /// An origin that holds its responses back, and numbers them.
+  private func origin(_ fields: HTTPFields) -> MemoryOrigin {
+    MemoryOrigin(holding: [gate]) { _, number in .ok("\(number)", fields) }
   }
 
   private func get(_ node: SharedFleet.Node, _ transport: @escaping Transport) -> Task<String, any Error> {
     Task {
-      let response = try await node.cache.respond(to: .get("/"), transport: transport)
-      return String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
+      try await node.cache.respond(to: .get("/"), transport: transport).text
     }
   }
 
   @Test("The other nodes wait for the entry, and use it", arguments: ResponseShape.few)
   func waits(shape: ResponseShape) async throws {
     let fleet = try await SharedFleet(3)
-    let origin = HeldOrigin(shape)
+    let origin = MemoryOrigin(shape, holding: [gate])
     func get(_ node: Int) -> Task<String, any Error> {
-      let (node, transport) = (fleet.nodes[node], origin.transport)
-      return Task {
-        let response = try await node.cache.respond(to: .get("/"), transport: transport)
-        return shape.read(response.head, try await response.body.collect(upTo: .max), for: .get("/"))
-      }
+      Task { [node = fleet.nodes[node]] in try await node.get("/", from: origin).text }
     }
     let first = get(0)
-    await origin.gate.arrived(1)
+    await gate.arrived(1)
     let others = [get(1), get(2)]
     // Each sleeps until the lease would end.
     try await fleet.clock.sleepers(2)
-    origin.gate.open()
+    gate.open()
     #expect(try await first.value == "1")
     await fleet.nodes[0].link.drainWrites()
     for other in others { #expect(try await other.value == "1") }
-    #expect(origin.count.current == 1)
+    #expect(origin.requests.count == 1)
     try await fleet.server.wait { $0.leases == 0 }
   }
 
@@ -77,7 +48,7 @@ struct LeaseTests {
     arguments: ResponseShape.few, [false, true])
   func coalesced(shape: ResponseShape, isOnDisk: Bool) async throws {
     try await withTemporaryDirectory { directory in
-      var fleet = try await SharedFleet(1, origin: VersionedOrigin(shape))
+      var fleet = try await SharedFleet(1, origin: MemoryOrigin(shape))
       _ = try await fleet.get(at: 0)
       fleet.nodes.append(try fleet.makeNode(directory: isOnDisk ? directory : nil))
       await fleet.step()
@@ -107,12 +78,12 @@ struct LeaseTests {
     ])
   func notShared(fields: HTTPFields) async throws {
     let fleet = try await SharedFleet(2)
-    let origin = HeldOrigin(fields: fields)
+    let origin = origin(fields)
     let first = get(fleet.nodes[0], origin.transport)
-    await origin.gate.arrived(1)
+    await gate.arrived(1)
     let other = get(fleet.nodes[1], origin.transport)
     try await fleet.clock.sleepers()
-    origin.gate.open()
+    gate.open()
     #expect(try await first.value == "1")
     // By itself, if the response is not stored at all.
     if fields[.cacheControl] == "max-age=0" || fields[.vary] != nil {
@@ -128,11 +99,9 @@ struct LeaseTests {
     let fleet = try await SharedFleet(2)
     func head(_ node: Int) async throws -> CachedResponse {
       try await fleet.nodes[node].cache.respond(to: .get("/")) { _, _ in
-        let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+        let (stream, feed) = ByteStream.makeStream()
         feed.yield([1])
-        return TransportResponse(
-          head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-cache"]),
-          body: MessageBody(stream))
+        return .streamed(stream, [.cacheControl: "no-cache"])
       }
     }
     let first = try await head(0)
@@ -147,8 +116,7 @@ struct LeaseTests {
   @Test("A failed request lets the other nodes send their own")
   func fails() async throws {
     let fleet = try await SharedFleet(2)
-    let gate = Gate()
-    let first = get(fleet.nodes[0]) { _, _ in
+    let first = get(fleet.nodes[0]) { [gate] _, _ in
       await gate.wait()
       throw Unreachable()
     }
@@ -187,10 +155,10 @@ struct LeaseTests {
   @Test("Without leases, each node sends its own request")
   func without() async throws {
     let fleet = try await SharedFleet(2) { $0.sharedTier?.lease = nil }
-    let origin = HeldOrigin(fields: [.cacheControl: "max-age=60"])
+    let origin = origin([.cacheControl: "max-age=60"])
     let tasks = [0, 1].map { get(fleet.nodes[$0], origin.transport) }
-    await origin.gate.arrived(2)
-    origin.gate.open()
+    await gate.arrived(2)
+    gate.open()
     for task in tasks { _ = try await task.value }
     #expect(fleet.server.leaseCount == 0)
   }
@@ -204,13 +172,13 @@ struct LeaseTests {
     _ = try await get(fleet.nodes[1]) { _, _ in .ok("x", fields) }.value
     fleet.clock.advance(seconds: 20)
     await fleet.step()
-    let origin = HeldOrigin(fields: fields)
+    let origin = origin(fields)
     for node in fleet.nodes { #expect(try await get(node, origin.transport).value == "1") }
-    await origin.gate.arrived(1)
+    await gate.arrived(1)
     // One for the first request, and one for the revalidation.
     #expect(fleet.nodes[0].statistics.leases + fleet.nodes[1].statistics.leases == 2)
-    origin.gate.open()
+    gate.open()
     for node in fleet.nodes { try await node.cache.fetches.emptied() }
-    #expect(origin.count.current == 1)
+    #expect(origin.requests.count == 1)
   }
 }

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
-import CacheMutex
 import HTTPCacheEngine
 import HTTPTypes
 import SystemPackage
@@ -21,31 +20,6 @@ struct RandomFleet {
 
   private static let languages = ["de", "fr", "en"]
 
-  /// The versions that an origin answers with. The responses of each path have one shape.
-  private final class Origin: Sendable {
-    private let versions = Mutex<[String: Int]>([:])
-    private let shapes: [String: ResponseShape]
-
-    init(_ random: inout SplitMix64) {
-      shapes = Dictionary(
-        uniqueKeysWithValues: RandomFleet.paths.map { ($0, ResponseShape(drawnBy: &random)) })
-    }
-
-    func version(of path: String) -> Int { versions.withLock { $0[path] ?? 1 } }
-    func change(_ path: String) { versions.withLock { $0[path, default: 1] += 1 } }
-    func shape(of path: String) -> ResponseShape { shapes[path] ?? ResponseShape() }
-
-    /// - Parameter gate: what the response waits for, after its version is decided.
-    func transport(holding gate: Gate? = nil) -> Transport {
-      { [self] request, _ in
-        let path = request.path ?? ""
-        let version = version(of: path)
-        await gate?.wait()
-        return shape(of: path).response(version, to: request)
-      }
-    }
-  }
-
   private struct Held {
     var gate: Gate
     var task: Task<Void, Never>
@@ -59,7 +33,8 @@ struct RandomFleet {
 
   private var random: SplitMix64
   private var fleet: SharedFleet
-  private let origin: Origin
+  /// The origin of each path, whose responses have one shape.
+  private let origins: [String: MemoryOrigin]
   private let isBroken: Bool
   /// The lowest version of each path that may be served without validation.
   private var confirmed: [String: Int] = [:]
@@ -77,7 +52,9 @@ struct RandomFleet {
   ///   - isBroken: whether the nodes do not follow the log.
   init(seed: UInt64, in directory: FilePath? = nil, isBroken: Bool = false) async throws {
     random = SplitMix64(seed: seed)
-    origin = Origin(&random)
+    var origins: [String: MemoryOrigin] = [:]
+    for path in Self.paths { origins[path] = MemoryOrigin(ResponseShape(drawnBy: &random)) }
+    self.origins = origins
     self.isBroken = isBroken
     fleet = try await SharedFleet(0)
     var directories: [FilePath?] = []
@@ -99,13 +76,15 @@ struct RandomFleet {
   /// What was done at last, for the message of a failure.
   var report: String {
     let setting =
-      Self.paths.map { "\($0): \(origin.shape(of: $0))" }
+      Self.paths.map { "\($0): \(origin($0).shape)" }
       + directories.enumerated().map { "node \($0): \($1 == nil ? "memory" : "disk")" }
     return (setting + story.suffix(60)).joined(separator: "\n")
   }
 
   /// Closes the caches, so that nothing uses their directories.
   func close() { for node in fleet.nodes { node.cache.close() } }
+
+  private func origin(_ path: String) -> MemoryOrigin { origins[path] ?? MemoryOrigin(ResponseShape()) }
 
   private func repair(_ node: Int) { fleet.nodes[node].tier.fault = isBroken ? .emptyingRecords : .none }
 
@@ -149,14 +128,13 @@ struct RandomFleet {
 
   private mutating func read(_ path: String, _ node: Int) async throws -> String? {
     let isInStep = fleet.nodes[node].link.isInStep(at: fleet.clock.now)
-    let request = HTTPRequest.get(path, fields: [.acceptLanguage: Self.languages[below(3)]])
-    let (cache, transport) = (fleet.nodes[node].cache, origin.transport())
+    let fields: HTTPFields = [.acceptLanguage: Self.languages[below(3)]]
+    let (asked, origin) = (fleet.nodes[node], origin(path))
     // The node may wait for a lease that a failing node has left.
-    let (response, content) = try await fleet.clock.endingSleeps(upTo: Self.lease) {
-      let response = try await cache.respond(to: request, transport: transport)
-      return (response, try await response.body.collect(upTo: .max))
+    let answer = try await fleet.clock.endingSleeps(upTo: Self.lease) {
+      try await asked.get(path, from: origin, fields: fields)
     }
-    let text = origin.shape(of: path).read(response.head, content, for: request)
+    let (response, text) = (answer.response, answer.text)
     story.append(
       "read \(path) at \(node): \(text) \(response.source) \(isInStep ? "in step" : "out of step")")
     guard let version = Int(text) else { return text }
@@ -168,7 +146,7 @@ struct RandomFleet {
   }
 
   private mutating func remove(_ path: String, _ node: Int) {
-    origin.change(path)
+    origin(path).change()
     let cache = fleet.nodes[node].cache
     let target = TargetURI(scheme: "https", authority: "example.test", path: path)
     let way = below(7)
@@ -177,11 +155,11 @@ struct RandomFleet {
     case 1: cache.remove(.origin(of: target))
     case 2: cache.expire(.target(of: .get(path)))
     case 3: cache.remove(.all)
-    case 4 where origin.shape(of: path).hasGroup: cache.remove(.group("g", of: target), counting: true)
+    case 4 where origin(path).shape.hasGroup: cache.remove(.group("g", of: target), counting: true)
     default: cache.remove(.target(of: .get(path)))
     }
-    story.append("remove \(path) at \(node), way \(way): \(origin.version(of: path))")
-    awaited.append(Awaited(node: node, path: path, version: origin.version(of: path)))
+    story.append("remove \(path) at \(node), way \(way): \(origin(path).contents.count)")
+    awaited.append(Awaited(node: node, path: path, version: origin(path).contents.count))
   }
 
   private mutating func confirm() async {
@@ -218,14 +196,20 @@ struct RandomFleet {
   private mutating func hold(_ path: String, _ node: Int) {
     guard held.count < 3 else { return }
     let gate = Gate()
-    let (cache, transport) = (fleet.nodes[node].cache, origin.transport(holding: gate))
+    let (cache, transport) = (fleet.nodes[node].cache, origin(path).transport)
     story.append("hold \(path) at \(node)")
     held.append(
       Held(
         gate: gate,
         task: Task {
           let response = try? await cache.respond(
-            to: .get(path), policy: .reloadIgnoringLocalCacheData, transport: transport)
+            to: .get(path), policy: .reloadIgnoringLocalCacheData
+          ) { request, body in
+            // After the version is decided.
+            let response = try await transport(request, body)
+            await gate.wait()
+            return response
+          }
           _ = try? await response?.body.collect(upTo: .max)
         }))
   }

@@ -54,7 +54,7 @@ struct RemovalLogTests {
   private func fleet(_ shape: ResponseShape) async throws -> SharedFleet {
     var shape = shape
     shape.hasGroup = true
-    return try await SharedFleet(2, origin: VersionedOrigin(shape)) { $0.partition = "p" }
+    return try await SharedFleet(2, origin: MemoryOrigin(shape)) { $0.partition = "p" }
   }
 
   @Test(
@@ -192,7 +192,7 @@ struct RemovalLogTests {
     "A node that is cut off validates what it has, and trusts it again when it has caught up",
     arguments: ResponseShape.few)
   func cutOff(shape: ResponseShape) async throws {
-    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    let fleet = try await SharedFleet(2, origin: MemoryOrigin(shape))
     for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
     await fleet.step()
     #expect(try await fleet.get("/1", at: 1).source == .hit)
@@ -220,7 +220,7 @@ struct RemovalLogTests {
     "Without the tier, a stored response is confirmed by the origin at each use",
     arguments: ResponseShape.few.filter(\.isConfirmable))
   func confirmed(shape: ResponseShape) async throws {
-    let fleet = try await SharedFleet(1, origin: VersionedOrigin(shape))
+    let fleet = try await SharedFleet(1, origin: MemoryOrigin(shape))
     _ = try await fleet.get(at: 0)
     fleet.clock.advance(seconds: 3)
     for _ in 0..<2 {
@@ -242,7 +242,7 @@ struct RemovalLogTests {
     "A log that does not reach back makes everything stored be validated once", arguments: Loss.allCases,
     ResponseShape.few)
   func lost(loss: Loss, shape: ResponseShape) async throws {
-    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    let fleet = try await SharedFleet(2, origin: MemoryOrigin(shape))
     for path in ["/1", "/2"] { _ = try await fleet.get(path, at: 1) }
     await fleet.step()
     fleet.nodes[1].tier.fault = .failing
@@ -388,7 +388,7 @@ struct RemovalLogTests {
     ResponseShape.few)
   func restart(position: Position, shape: ResponseShape) async throws {
     try await withTemporaryDirectory { directory in
-      var fleet = try await SharedFleet(1, origin: VersionedOrigin(shape))
+      var fleet = try await SharedFleet(1, origin: MemoryOrigin(shape))
       let sync: DiskSync = position == .unsynced ? .never : .removals
       fleet.nodes.append(try fleet.makeNode(directory: directory, sync: sync))
       await fleet.step()
@@ -490,7 +490,7 @@ struct RemovalLogTests {
   @Test("What had to be validated still has to be after another restart", arguments: ResponseShape.few)
   func suspectsStay(shape: ResponseShape) async throws {
     try await withTemporaryDirectory { directory in
-      var fleet = try await SharedFleet(1, origin: VersionedOrigin(shape))
+      var fleet = try await SharedFleet(1, origin: MemoryOrigin(shape))
       fleet.nodes.append(try fleet.makeNode(directory: directory))
       await fleet.step()
       _ = try await fleet.get("/1", at: 1)

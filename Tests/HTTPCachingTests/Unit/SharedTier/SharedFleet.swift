@@ -15,7 +15,7 @@ struct SharedFleet {
   let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
   let server: InMemorySharedServer
   var nodes: [Node] = []
-  let origin: VersionedOrigin
+  let origin: MemoryOrigin
 
   struct Node {
     let cache: HTTPCache
@@ -48,7 +48,7 @@ struct SharedFleet {
     }
 
     /// - Returns: the response, and its version as the text.
-    func get(_ path: String, from origin: VersionedOrigin, fields: HTTPFields = [:]) async throws -> Answer {
+    func get(_ path: String, from origin: MemoryOrigin, fields: HTTPFields = [:]) async throws -> Answer {
       let request = HTTPRequest.get(path, fields: fields)
       let response = try await cache.respond(to: request, transport: origin.transport)
       let content = try await response.body.collect(upTo: .max)
@@ -57,7 +57,8 @@ struct SharedFleet {
   }
 
   init(
-    _ count: Int, kind: CacheEngine.Configuration.Kind = .shared, origin: VersionedOrigin = VersionedOrigin(),
+    _ count: Int, kind: CacheEngine.Configuration.Kind = .shared,
+    origin: MemoryOrigin = MemoryOrigin(ResponseShape()),
     fault: InMemorySharedTier.Fault = .none, configure: (inout HTTPCache.Configuration) -> Void = { _ in }
   ) async throws {
     server = InMemorySharedServer(clock: clock)

@@ -20,7 +20,7 @@ struct SharedShapeTests {
   }
 
   private func check(_ shape: ResponseShape, in directory: FilePath?) async throws {
-    var fleet = try await SharedFleet(0, origin: VersionedOrigin(shape))
+    var fleet = try await SharedFleet(0, origin: MemoryOrigin(shape))
     for name in ["0", "1"] {
       fleet.nodes.append(try fleet.makeNode(directory: directory?.appending(name)))
     }
@@ -63,13 +63,11 @@ struct SharedShapeTests {
   func leaves(hasLength: Bool, isStored: Bool) async throws {
     let fleet = try await SharedFleet(2) { $0.sharedTier?.lease = .seconds(3600) }
     let fields: HTTPFields = [.cacheControl: isStored ? "max-age=600" : "no-store"]
-    let (pieces, source) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (pieces, source) = ByteStream.makeStream()
     source.yield([1, 2, 3])
     do {
       let response = try await fleet.nodes[0].cache.respond(to: .get("/")) { _, _ in
-        TransportResponse(
-          head: HTTPResponse(status: .ok, headerFields: fields),
-          body: MessageBody(pieces, length: hasLength ? 100 : nil))
+        .streamed(pieces, fields, length: hasLength ? 100 : nil)
       }
       var iterator = response.body.makeAsyncIterator()
       #expect(try await iterator.next() == [1, 2, 3])

@@ -15,7 +15,7 @@ struct SharedTierTests {
     "A response that one node stored is a local hit at another node after one lookup in the tier",
     arguments: ResponseShape.few)
   func shares(shape: ResponseShape) async throws {
-    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    let fleet = try await SharedFleet(2, origin: MemoryOrigin(shape))
     #expect(try await fleet.get(at: 0).source == .network)
     await fleet.step()
     fleet.clock.advance(seconds: 100)
@@ -42,7 +42,7 @@ struct SharedTierTests {
       .get("/", fields: [.cacheControl: "only-if-cached"]),
     ])
   func kinds(shape: ResponseShape, request: HTTPRequest) async throws {
-    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    let fleet = try await SharedFleet(2, origin: MemoryOrigin(shape))
     _ = try await fleet.get(at: 0)
     await fleet.step()
     let node = fleet.nodes[1]
@@ -92,7 +92,7 @@ struct SharedTierTests {
   func variants(shape: ResponseShape, variation: ResponseShape.Variation) async throws {
     var shape = shape
     shape.variation = variation
-    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    let fleet = try await SharedFleet(2, origin: MemoryOrigin(shape))
     for language in ["de", "fr"] {
       _ = try await fleet.get(at: 0, fields: [.acceptLanguage: language])
       fleet.origin.change()
@@ -110,7 +110,7 @@ struct SharedTierTests {
   func manyVariants(count: Int) async throws {
     var shape = ResponseShape.few[0]
     shape.variation = .language
-    var fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    var fleet = try await SharedFleet(2, origin: MemoryOrigin(shape))
     for number in 0..<count {
       _ = try await fleet.get(at: 0, fields: [.acceptLanguage: "l\(number)"])
       // The next request waits for the lease of the key.
@@ -141,7 +141,7 @@ struct SharedTierTests {
     "A fresher response in the tier is used instead of a revalidation",
     arguments: ResponseShape.few.filter(\.isConfirmable))
   func fresher(shape: ResponseShape) async throws {
-    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    let fleet = try await SharedFleet(2, origin: MemoryOrigin(shape))
     _ = try await fleet.get(at: 0)
     await fleet.step()
     _ = try await fleet.get(at: 1)
@@ -156,7 +156,7 @@ struct SharedTierTests {
 
   @Test("A damaged entry is a counted miss", arguments: Damage.allCases, ResponseShape.few)
   func damaged(damage: Damage, shape: ResponseShape) async throws {
-    let fleet = try await SharedFleet(2, origin: VersionedOrigin(shape))
+    let fleet = try await SharedFleet(2, origin: MemoryOrigin(shape))
     _ = try await fleet.get(at: 0)
     await fleet.step()
     fleet.server.damage { damage.change(&$0) }

@@ -14,11 +14,10 @@ struct SharedTransferTests {
 
   /// Chunks that come when the test says so.
   private static func origin(
-    _ chunks: AsyncThrowingStream<ArraySlice<UInt8>, any Error>, fields: HTTPFields, length: Int? = nil
+    _ chunks: ByteStream, fields: HTTPFields, length: Int? = nil
   ) -> Transport {
     { _, _ in
-      TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: fields), body: MessageBody(chunks, length: length))
+      .streamed(chunks, fields, length: length)
     }
   }
 
@@ -27,7 +26,7 @@ struct SharedTransferTests {
     arguments: [1, 40, 200])
   func laggard(count: Int) async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
-    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let (chunks, source) = ByteStream.makeStream()
     let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"])
     let leader = try await cache.respond(to: Self.request, transport: transport)
     // The beginning has come when the others do.
@@ -58,7 +57,7 @@ struct SharedTransferTests {
         .init(
           kind: .shared, memoryCapacity: isOnDisk ? 0 : 64 << 20, diskCapacity: 64 << 20,
           directory: isOnDisk ? directory : nil))
-      let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+      let (chunks, source) = ByteStream.makeStream()
       // Of no multiple of any chunk that is written.
       let (count, size) = (40, 100_000)
       let transport = Self.origin(
@@ -90,7 +89,7 @@ struct SharedTransferTests {
   func growingBroken() async throws {
     struct Broken: Error {}
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
-    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let (chunks, source) = ByteStream.makeStream()
     let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"], length: 1 << 20)
     var leaders = try await cache.respond(to: Self.request, transport: transport).body.makeAsyncIterator()
     for _ in 0..<10 {
@@ -106,7 +105,7 @@ struct SharedTransferTests {
   @Test("A late reader of a response of unknown length waits for the store")
   func late() async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
-    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let (chunks, source) = ByteStream.makeStream()
     let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"])
     let leader = try await cache.respond(to: Self.request, transport: transport)
     for _ in 0..<20 { source.yield([UInt8](repeating: 1, count: 32 << 10)[...]) }
@@ -122,7 +121,7 @@ struct SharedTransferTests {
     .timeLimit(.minutes(5)), arguments: ["max-age=0", "", "reload"])
   func overtaken(how: String) async throws {
     let setting = try Setting()
-    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let (chunks, source) = ByteStream.makeStream()
     let clock = setting.clock
     let origin = MemoryOrigin { _, number in
       let fields: HTTPFields = [
@@ -151,7 +150,7 @@ struct SharedTransferTests {
     .timeLimit(.minutes(5)))
   func behind() async throws {
     let setting = try Setting()
-    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let (chunks, source) = ByteStream.makeStream()
     let fields: HTTPFields = [.cacheControl: "max-age=10, stale-while-revalidate=1000"]
     let origin = MemoryOrigin { _, number in
       number == 1 ? .streamed(chunks, fields) : .ok("\(number)", fields)
@@ -177,7 +176,7 @@ struct SharedTransferTests {
     ] as [(String, String, Int?)])
   func notForAll(name: String, value: String, status: Int?) async throws {
     let setting = try Setting()
-    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let (chunks, source) = ByteStream.makeStream()
     let origin = MemoryOrigin { _, number in
       let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept", .eTag: "\"\(number)\""]
       return number == 1 ? .streamed(chunks, fields) : .ok("\(number)", fields)
@@ -205,7 +204,7 @@ struct SharedTransferTests {
   func broken() async throws {
     struct Broken: Error {}
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
-    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let (chunks, source) = ByteStream.makeStream()
     let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"])
     let leader = try await cache.respond(to: Self.request, transport: transport)
     let follower = try await cache.respond(to: Self.request, transport: transport)
@@ -218,7 +217,7 @@ struct SharedTransferTests {
   @Test("A transfer ends when its last reader leaves")
   func abandoned() async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
-    let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+    let (chunks, source) = ByteStream.makeStream()
     let transport = Self.origin(chunks, fields: [.cacheControl: "max-age=86400"])
     var leader: CachedResponse? = try await cache.respond(to: Self.request, transport: transport)
     var follower: CachedResponse? = try await cache.respond(to: Self.request, transport: transport)

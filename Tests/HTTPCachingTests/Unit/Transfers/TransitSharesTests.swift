@@ -38,10 +38,9 @@ struct TransitSharesTests {
     let setting = try Setting { $0.transitCapacity = 8 << 20 }
     let (budget, asked, size) = (setting.cache.transit, Monitor(0), TransitBudget.smallestChunk)
     let origin = MemoryOrigin { _, _ in
-      TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: slow.fields),
-        body: MessageBody(
-          Self.pieces(100, of: size, asked: asked), length: slow == .storedOfKnownLength ? 100 * size : nil))
+      .streamed(
+        Self.pieces(100, of: size, asked: asked), slow.fields,
+        length: slow == .storedOfKnownLength ? 100 * size : nil)
     }
     // Each has a chunk more than the budget allows, and the bytes that an array needs besides.
     let limit = budget.capacity + count * 2 * size
@@ -56,9 +55,7 @@ struct TransitSharesTests {
       // Of unknown length, a response of this size is one of those that must leave memory free.
       for isLengthKnown in slow == .storedOfUnknownLength && size > 2000 ? [true] : [true, false] {
         let small = MemoryOrigin { _, _ in
-          TransportResponse(
-            head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
-            body: MessageBody(Self.pieces(1, of: size), length: isLengthKnown ? size : nil))
+          .streamed(Self.pieces(1, of: size), length: isLengthKnown ? size : nil)
         }
         let path = "/small/\(size)/\(isLengthKnown)"
         #expect(try await setting.get(path, from: small).text.utf8.count == size)
@@ -190,9 +187,7 @@ struct TransitSharesTests {
     let setting = try Setting { $0.transitCapacity = 1 << 20 }
     let filled = Self.fill(setting.cache.transit)
     let origin = MemoryOrigin { _, _ in
-      TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
-        body: MessageBody(Self.pieces(1, of: 10_000), length: 10_000))
+      .streamed(Self.pieces(1, of: 10_000), length: 10_000)
     }
     async let answer = setting.get(from: origin)
     try await setting.clock.sleepers()
@@ -211,7 +206,7 @@ struct TransitSharesTests {
       let setting = try Setting(kind: .shared, directory: isOnDisk ? directory : nil) {
         $0.transitCapacity = capacity
       }
-      let (chunks, source) = AsyncThrowingStream.makeStream(of: ArraySlice<UInt8>.self)
+      let (chunks, source) = ByteStream.makeStream()
       // More than the store takes, of unknown length.
       let (count, size) = (1000, 32 << 10)
       let origin = MemoryOrigin { _, _ in .streamed(chunks, [.cacheControl: "max-age=60"]) }

@@ -21,7 +21,7 @@ struct TransitTests {
 
     init(_ count: Int) { self.count = count }
 
-    var stream: AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
+    var stream: ByteStream {
       AsyncThrowingStream { [self] in
         let number = given.withLock { given in
           given += 1
@@ -39,10 +39,7 @@ struct TransitTests {
     let setting = try Setting { $0.transitCapacity = capacity }
     let count = 24
     let origin = MemoryOrigin { _, _ in
-      TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
-        body: MessageBody(
-          Pieces(64).stream, length: isLengthKnown ? 64 * TransitTests.piece.count : nil))
+      .streamed(Pieces(64).stream, length: isLengthKnown ? 64 * TransitTests.piece.count : nil)
     }
     var responses: [CachedResponse] = []
     for number in 0..<count {
@@ -76,14 +73,12 @@ struct TransitTests {
     let isOpen = Gate()
     let origin = MemoryOrigin { _, _ in
       let pieces = Pieces(32)
-      let stream = AsyncThrowingStream<ArraySlice<UInt8>, any Error> {
+      let stream = ByteStream {
         await isOpen.wait()
         var iterator = pieces.stream.makeAsyncIterator()
         return try await iterator.next()
       }
-      return TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
-        body: MessageBody(stream, length: 32 * TransitTests.piece.count))
+      return .streamed(stream, length: 32 * TransitTests.piece.count)
     }
     var responses: [CachedResponse] = []
     for number in 0..<count {
@@ -112,14 +107,12 @@ struct TransitTests {
     .timeLimit(.minutes(5)), arguments: [(10, true), (64 << 10, true), (64 << 10 + 1, false), (nil, false)])
   func worthFinishing(missing: Int?, isFinished: Bool) async throws {
     let setting = try Setting()
-    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let isCancelled = Gate()
     feed.onTermination = { if case .cancelled = $0 { isCancelled.open() } }
     let first = [UInt8](repeating: 1, count: 100_000)
     let origin = MemoryOrigin { _, _ in
-      TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
-        body: MessageBody(stream, length: missing.map { first.count + $0 }))
+      .streamed(stream, length: missing.map { first.count + $0 })
     }
     feed.yield(first[...])
     do {
@@ -141,13 +134,11 @@ struct TransitTests {
   @Test("Waiting for the missing rest ends even if the origin is silent", .timeLimit(.minutes(5)))
   func silent() async throws {
     let setting = try Setting()
-    let (stream, feed) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    let (stream, feed) = ByteStream.makeStream()
     let isCancelled = Gate()
     feed.onTermination = { _ in isCancelled.open() }
     let origin = MemoryOrigin { _, _ in
-      TransportResponse(
-        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
-        body: MessageBody(stream, length: 10))
+      .streamed(stream, length: 10)
     }
     var response: CachedResponse? = try await setting.cache.respond(to: .get(), transport: origin.transport)
     #expect(response != nil)
