@@ -32,7 +32,7 @@ struct CachesFolderTests {
 
   @Test("An unusable folder and an unreadable cache are events of the disk", arguments: [true, false])
   func events(isUnreadable: Bool) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+    let folder = temporaryURL()
     defer { try? FileManager.default.removeItem(at: folder) }
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     if isUnreadable {

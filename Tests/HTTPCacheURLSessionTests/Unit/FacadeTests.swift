@@ -47,7 +47,7 @@ struct FacadeTests {
   }
 
   private func withFolder(_ body: (URL) throws -> Void) throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+    let folder = temporaryURL()
     defer { try? FileManager.default.removeItem(at: folder) }
     try body(folder)
   }

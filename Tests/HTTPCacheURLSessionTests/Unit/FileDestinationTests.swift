@@ -3,6 +3,7 @@
 
 import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheURLSession
@@ -13,7 +14,7 @@ struct FileDestinationTests {
     "A file that cannot be moved to its place is removed, and its descriptor is closed once",
     arguments: [0, 1, 600_000])
   func unmovable(count: Int) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    let folder = temporaryURL()
     defer { try? FileManager.default.removeItem(at: folder) }
     let place = folder.appendingPathComponent("place")
     try FileManager.default.createDirectory(

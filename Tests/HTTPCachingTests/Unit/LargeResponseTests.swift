@@ -28,7 +28,7 @@ struct LargeResponseTests {
       store: store, configuration: HTTPCache.Configuration(),
       clock: ManualClock(Timestamp(seconds: 1_700_000_000)))
     let piece = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
-    let sent = Sent()
+    let sent = EventCount()
     let origin = MemoryOrigin { _, _ in
       .streamed(
         AsyncThrowingStream { sent.next() <= total / piece.count ? piece[...] : nil },
@@ -56,10 +56,4 @@ struct LargeResponseTests {
       #expect(after - before < 32 << 20)
     }
   }
-}
-
-private final class Sent: Sendable {
-  private let pieces = Atomic<Int>(0)
-
-  func next() -> Int { pieces.wrappingAdd(1, ordering: .relaxed).newValue }
 }

@@ -17,8 +17,7 @@ package final class LogFile: Sendable {
   private let directory: URL
 
   package init() throws {
-    directory = FileManager.default.temporaryDirectory.appendingPathComponent(
-      "httpcache-\(UUID().uuidString)")
+    directory = temporaryURL()
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     path = directory.appendingPathComponent("access.log").path
   }

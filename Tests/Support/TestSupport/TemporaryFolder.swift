@@ -23,3 +23,18 @@ package func withTemporaryDirectory<Result>(
 ) async throws -> Result {
   try await withTemporaryFolder { try await body(FilePath($0.path)) }
 }
+
+extension URL {
+  /// Reads a file of this folder as text.
+  package func read(_ name: String) throws -> String {
+    try String(contentsOf: appendingPathComponent(name), encoding: .utf8)
+  }
+
+  /// Writes a file of this folder, and returns its path.
+  @discardableResult
+  package func write(_ text: String, to name: String, _ encoding: String.Encoding = .utf8) throws -> String {
+    let file = appendingPathComponent(name)
+    try text.write(to: file, atomically: true, encoding: encoding)
+    return file.path
+  }
+}

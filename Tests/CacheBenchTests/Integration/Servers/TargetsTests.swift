@@ -4,6 +4,7 @@
 import ArgumentParser
 import BenchmarkHarness
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CacheBenchServers
@@ -21,7 +22,7 @@ import Testing
     "Every target of the hot path is measured and has a verdict",
     .enabled("cache-bench is not built", { BuiltProgram.exists("cache-bench") }))
   func hotPath() async throws {
-    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    let directory = temporaryURL()
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
     let trace = directory.appendingPathComponent("trace")

@@ -4,20 +4,13 @@
 import ArgumentParser
 import Foundation
 import HTTPCaching
+import TestSupport
 import Testing
 
 @testable import httpcache
 
 @Suite("httpcache import and record", .timeLimit(.minutes(10)))
 struct ArchiveCommandTests {
-  private func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
-    let path = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID().uuidString)")
-      .path
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    try await body(path)
-  }
-
   private func run(_ arguments: String...) async throws -> ExitCode? {
     do {
       var command = try HTTPCacheCommand.parseAsRoot(arguments)
@@ -36,8 +29,8 @@ struct ArchiveCommandTests {
 
   @Test("Imported responses answer from the directory, and --fresh-for overrides no-store")
   func imports() async throws {
-    try await withTemporaryDirectory { path async throws in
-      let (folder, directory) = (path + "/folder", path + "/cache")
+    try await withTemporaryFolder { root async throws in
+      let (folder, directory) = (root.path + "/folder", root.path + "/cache")
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
       let head = #"{"url": "https://a.test/", "fields": {"Cache-Control": "no-store"}, "text": "x"}"#
       try Data(head.utf8).write(to: URL(fileURLWithPath: folder + "/a.json"))
@@ -53,7 +46,8 @@ struct ArchiveCommandTests {
 
   @Test("The exit status of import and record reports invalid input and arguments")
   func faults() async throws {
-    try await withTemporaryDirectory { path async throws in
+    try await withTemporaryFolder { folder async throws in
+      let path = folder.path
       let directory = path + "/cache"
       try Data("{".utf8).write(to: URL(fileURLWithPath: path + "/a.har"))
       #expect(try await run("import", path + "/none", "--directory", directory) == ExitCode(66))

@@ -5,6 +5,7 @@ import ArgumentParser
 import Conformance
 import Foundation
 import HTTPCacheEngine
+import TestSupport
 import Testing
 
 @testable import httpcache
@@ -121,8 +122,7 @@ struct ConformCommandTests {
       (["conform", "FILE", "--cache", "cold"], 64), (["conform"], 64),
     ] as [([String], Int32)])
   func exitStatus(arguments: [String], status: Int32) async throws {
-    let file = FileManager.default.temporaryDirectory
-      .appendingPathComponent("httpcache-conform-\(UInt64.random(in: 0 ... .max)).json")
+    let file = temporaryURL()
     try Data(Self.suite.utf8).write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
     var actual: Int32 = 0

@@ -20,8 +20,7 @@ final class StockedDirectory {
 
   init() {
     path =
-      FileManager.default.temporaryDirectory
-      .appendingPathComponent("httpcache-\(UUID().uuidString)").path
+      temporaryURL().path
   }
 
   deinit {

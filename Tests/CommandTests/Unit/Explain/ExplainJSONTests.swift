@@ -4,6 +4,7 @@
 import ArgumentParser
 import Foundation
 import HTTPCacheEngine
+import TestSupport
 import Testing
 
 @testable import httpcache
@@ -261,8 +262,7 @@ struct ExplainJSONTests {
 
   @Test("Lines are split across chunks, and a line that is too long is skipped")
   func lines() throws {
-    let file = FileManager.default.temporaryDirectory
-      .appendingPathComponent("httpcache-lines-\(UInt64.random(in: 0 ... .max))")
+    let file = temporaryURL()
     defer { try? FileManager.default.removeItem(at: file) }
     let long = String(repeating: "x", count: 200_000)
     for (text, expected) in [
@@ -305,7 +305,7 @@ struct ExplainJSONTests {
 
   @Test("After an invalid line, all other lines are answered and the exit status is 1")
   func failedLine() throws {
-    let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).jsonl")
+    let file = temporaryURL()
     defer { try? FileManager.default.removeItem(at: file) }
     let good = Self.line([["Cache-Control", "no-store"]])
     for (text, status) in [

@@ -24,7 +24,7 @@ struct CacheSessionTests {
     _ handler: @escaping LoopbackOrigin.Handler,
     test body: (Setting, HTTPCacheSession, URL) async throws -> Void
   ) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    let folder = temporaryURL()
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(at: folder) }
     try await Setting.with(configure: configure, handler) { setting async throws in

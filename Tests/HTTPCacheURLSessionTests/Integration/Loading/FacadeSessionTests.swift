@@ -8,6 +8,7 @@ import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import Loopback
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -74,7 +75,7 @@ struct FacadeSessionTests {
     "A response too large for the disk limit is not stored, and the reason reports it",
     arguments: [0.05, 0.5])
   func share(share: Double) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+    let folder = temporaryURL()
     defer { try? FileManager.default.removeItem(at: folder) }
     var configuration = HTTPCache.Configuration(
       memoryCapacity: 8 << 20, diskCapacity: 8 << 20, directory: folder)

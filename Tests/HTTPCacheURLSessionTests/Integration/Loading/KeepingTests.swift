@@ -22,7 +22,7 @@ struct KeepingTests {
     _ configure: (inout HTTPCache.Configuration) -> Void = { _ in },
     test body: (LoopbackOrigin, HTTPCacheSession) async throws -> Void
   ) async throws {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    let folder = temporaryURL()
     defer { try? FileManager.default.removeItem(at: folder) }
     var configuration = HTTPCache.Configuration(
       memoryCapacity: 1 << 20, diskCapacity: 2 << 20, directory: folder)

@@ -224,7 +224,7 @@ struct SessionShapeTests {
     try await Setting.with { request in
       .init(body: "\(request.method) \(request.body.elementsEqual(body))")
     } test: { setting async throws in
-      let file = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+      let file = temporaryURL()
       try body.write(to: file)
       defer { try? FileManager.default.removeItem(at: file) }
       #expect(try await setting.load(setting.request(method: "POST", body: body)).text == "POST true")

@@ -290,7 +290,7 @@ struct SessionTests {
     "Stored content found damaged while it is read is refetched, even during a completion",
     arguments: [true, false])
   func damagedContent(isWhole: Bool) async throws {
-    let directory = FileManager.default.temporaryDirectory.appending(path: "httpcache-\(UUID())")
+    let directory = temporaryURL()
     defer { try? FileManager.default.removeItem(at: directory) }
     let body = [UInt8](repeating: 7, count: 3 << 20)
     let count = isWhole ? body.count : 5 << 19

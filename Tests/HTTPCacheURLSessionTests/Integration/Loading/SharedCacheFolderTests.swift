@@ -4,6 +4,7 @@
 #if os(Linux)
   import Foundation
   import HTTPCacheURLSession
+  import TestSupport
   import Testing
 
   @Suite("The folder of the shared cache", .timeLimit(.minutes(10)))
@@ -12,7 +13,7 @@
     @Test("The shared cache, no path and a relative path use the XDG folder, for this user only")
     func variable() async {
       await #expect(processExitsWith: .success) {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID())")
+        let folder = temporaryURL()
         defer { try? FileManager.default.removeItem(at: folder) }
         let caches = folder.appendingPathComponent("new/caches")
         setenv("XDG_CACHE_HOME", caches.path, 1)

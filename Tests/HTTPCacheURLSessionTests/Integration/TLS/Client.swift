@@ -63,7 +63,7 @@ struct Client {
   private static let namespace = Task { await findNamespace() }
 
   private static func findNamespace() async -> [String]? {
-    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    let file = temporaryURL()
     defer { try? FileManager.default.removeItem(at: file) }
     guard (try? Data("roots".utf8).write(to: file)) != nil else { return nil }
     for namespace in namespaces {

@@ -4,6 +4,7 @@
 import Foundation
 import HTTPCacheTesting
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite("Folders of responses", .timeLimit(.minutes(10)))
@@ -14,7 +15,8 @@ struct FolderTests {
 
   @Test("A folder written by hand is read, with content beside the head or in it")
   func byHand() async throws {
-    try await withTemporaryDirectory { directory async throws in
+    try await withTemporaryFolder { temporary async throws in
+      let directory = temporary.path
       try write(
         """
         {"url": "https://a.test/feed?x=1#part", "requestFields": {"Accept": "a/b"},
@@ -67,7 +69,8 @@ struct FolderTests {
       (String(repeating: "[", count: 5000), "JSON"),
     ])
   func faults(text: String, message: String) async throws {
-    try await withTemporaryDirectory { directory async throws in
+    try await withTemporaryFolder { temporary async throws in
+      let directory = temporary.path
       let folder = directory + "/folder"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
       try write("secret", "secret", in: directory)
@@ -84,7 +87,8 @@ struct FolderTests {
 
   @Test("Sizes and numbers are limited, and a body that is not a file is refused")
   func limits() async throws {
-    try await withTemporaryDirectory { directory async throws in
+    try await withTemporaryFolder { temporary async throws in
+      let directory = temporary.path
       try write(#"{"url": "https://a.test/", "body": "body"}"#, "a.json", in: directory)
       try write("12345", "body", in: directory)
       var folder = ResponseFolder(directory)
@@ -106,7 +110,8 @@ struct FolderTests {
 
   @Test("A written response is read back without credentials, and replaces an earlier one")
   func roundTrip() async throws {
-    try await withTemporaryDirectory { directory async throws in
+    try await withTemporaryFolder { temporary async throws in
+      let directory = temporary.path
       let folder = ResponseFolder(directory + "/new")
       let asked = try #require(
         request(

@@ -5,6 +5,7 @@ import CacheMutex
 import Foundation
 import HTTPCacheTesting
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite("Archives in a cache", .timeLimit(.minutes(10)))
@@ -103,7 +104,8 @@ struct RecordingTests {
     "Partial, 304 and oversized responses are not recorded, but reach the caller"
   )
   func left() async throws {
-    try await withTemporaryDirectory { directory async throws in
+    try await withTemporaryFolder { temporary async throws in
+      let directory = temporary.path
       var folder = ResponseFolder(directory)
       folder.limits.body = 5
       let stubs = HTTPStubs()
@@ -123,7 +125,8 @@ struct RecordingTests {
 
   @Test("A folder that cannot be written fails no request, and its error is reported")
   func unwritable() async throws {
-    try await withTemporaryDirectory { directory async throws in
+    try await withTemporaryFolder { temporary async throws in
+      let directory = temporary.path
       try Data().write(to: URL(fileURLWithPath: directory + "/file"))
       let stubs = HTTPStubs()
       stubs.on(.get, "/", .text("x"))

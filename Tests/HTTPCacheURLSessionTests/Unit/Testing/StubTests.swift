@@ -4,6 +4,7 @@
 import Foundation
 import HTTPCacheTesting
 import HTTPTypes
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -114,7 +115,8 @@ struct StubTests {
 
   @Test("A file stub answers with the current content of the file")
   func file() async throws {
-    try await withTemporaryDirectory { directory async throws in
+    try await withTemporaryFolder { temporary async throws in
+      let directory = temporary.path
       let (stubs, cache) = (HTTPStubs(), try makeCache())
       let path = directory + "/feed.xml"
       stubs.on(.get, "/feed", .file(path, contentType: "application/xml"))

@@ -33,11 +33,3 @@ extension HTTPCache {
     return (String(decoding: try await response.body.collect(upTo: .max), as: UTF8.self), response)
   }
 }
-
-/// Makes a directory of its own and removes it when the body is done.
-func withTemporaryDirectory<Result>(_ body: (String) async throws -> Result) async throws -> Result {
-  let url = FileManager.default.temporaryDirectory.appendingPathComponent("httpcache-\(UUID().uuidString)")
-  try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-  defer { try? FileManager.default.removeItem(at: url) }
-  return try await body(url.path)
-}

@@ -3,6 +3,7 @@
 
 import ChildProcesses
 import Foundation
+import TestSupport
 import Testing
 
 /// One after the other: the descriptors and the children of the process are counted.
@@ -155,7 +156,7 @@ struct ChildProcessTests {
     try await apart.end()
     #expect(apart.output.text == "out\n" && apart.errors.text == "err\n")
 
-    let file = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    let file = temporaryURL()
     defer { try? FileManager.default.removeItem(at: file) }
     let logged = try Self.shell(script, output: .file(file.path))
     try await logged.end()
@@ -198,7 +199,7 @@ struct ChildProcessTests {
 
   @Test("What a child has started ends with it")
   func group() async throws {
-    let fifo = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+    let fifo = temporaryURL().path
     try #require(mkfifo(fifo, 0o600) == 0)
     defer { unlink(fifo) }
     let child = try Self.shell(#"sleep 1000 > "$1" & read line"#, [fifo], input: .pipe)
@@ -213,7 +214,7 @@ struct ChildProcessTests {
 
   @Test("A child ends with the process that started it, even by SIGKILL")
   func orphan() async throws {
-    let fifo = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+    let fifo = temporaryURL().path
     try #require(mkfifo(fifo, 0o600) == 0)
     setenv("CHILD_PROCESS_FIFO", fifo, 1)
     defer {
