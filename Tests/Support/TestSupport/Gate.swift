@@ -31,6 +31,15 @@ package final class Gate: Sendable {
     }
   }
 
+  /// Returns when the gate is open. If the task is cancelled, it opens the gate.
+  package func pass() async {
+    await withTaskCancellationHandler {
+      await wait()
+    } onCancel: {
+      open()
+    }
+  }
+
   /// Returns when so many have come.
   package func arrived(_ count: Int) async {
     await withCheckedContinuation { continuation in
@@ -66,14 +75,7 @@ package final class Witness: Sendable {
 }
 
 /// Returns when the task is cancelled.
-package func untilCancelled() async {
-  let gate = Gate()
-  await withTaskCancellationHandler {
-    await gate.wait()
-  } onCancel: {
-    gate.open()
-  }
-}
+package func untilCancelled() async { await Gate().pass() }
 
 /// Lets other tasks run: waits for one that does nothing.
 package func passTurn() async { await Task {}.value }

@@ -203,30 +203,30 @@ struct CommandErrorTests {
   func failure(_ failure: Failure) async throws {
     let taken = try await LoopbackOrigin.start { _ in .init() }
     let port = "\(taken.port)"
-    try await Scratch.use { scratch in
+    try await withTemporaryFolder { folder in
       if let file = failure.file {
-        try scratch.write(file.replacing("PORT", with: port), to: "proxy.yaml", failure.encoding)
+        try folder.write(file.replacing("PORT", with: port), to: "proxy.yaml", failure.encoding)
       }
       if let format = failure.format {
         try FileManager.default.createDirectory(
-          atPath: scratch.path + "/cache", withIntermediateDirectories: false)
-        try scratch.write(format, to: "cache/format")
+          atPath: folder.path + "/cache", withIntermediateDirectories: false)
+        try folder.write(format, to: "cache/format")
       }
       let arguments = failure.arguments.replacing("PORT", with: port).split(separator: " ").map(String.init)
       let end: CommandProcess.End
       if arguments.contains("taken") {
         end = try await CommandProcess.run(
           ["proxy", "--origin", taken.url(""), "--listen", "127.0.0.1:0", "--directory", "taken"],
-          in: scratch.path
+          in: folder.path
         ) { other in
           try await other.says(" serving")
-          return try await CommandProcess.run(["proxy"] + arguments, in: scratch.path)
+          return try await CommandProcess.run(["proxy"] + arguments, in: folder.path)
         }
       } else {
-        end = try await CommandProcess.run(["proxy"] + arguments, in: scratch.path)
+        end = try await CommandProcess.run(["proxy"] + arguments, in: folder.path)
       }
       #expect(end.status == failure.status, "\(end.errors)")
-      let text = failure.text.replacing("PORT", with: port).replacing("HERE", with: scratch.path)
+      let text = failure.text.replacing("PORT", with: port).replacing("HERE", with: folder.path)
       #expect(end.errors.hasPrefix(text), "\(end.errors)")
       #expect(end.output == "")
       let rows = try Manual.errors.get()

@@ -3,6 +3,7 @@
 
 import Foundation
 import Loopback
+import TestSupport
 import Testing
 
 @Suite("Scenarios in real time, as a process", .timeLimit(.minutes(10)))
@@ -32,8 +33,8 @@ struct LiveConformanceTests {
 
   @Test("A live run starts its own proxies and passes")
   func live() async throws {
-    try await Scratch.use { scratch in
-      let file = try scratch.write(Self.scenarios, to: "scenarios.json")
+    try await withTemporaryFolder { folder in
+      let file = try folder.write(Self.scenarios, to: "scenarios.json")
       let end = try await CommandProcess.run(["conform", file, "--live"])
       #expect(end.status == 0, "\(end.output)\(end.errors)")
       #expect(end.output.contains(/all +3\/3/), "\(end.output)")
@@ -42,8 +43,8 @@ struct LiveConformanceTests {
 
   @Test("A live run names the failed scenario and ends with status 1")
   func failure() async throws {
-    try await Scratch.use { scratch in
-      let file = try scratch.write(Self.failing, to: "scenarios.json")
+    try await withTemporaryFolder { folder in
+      let file = try folder.write(Self.failing, to: "scenarios.json")
       let end = try await CommandProcess.run(["conform", file, "--live"])
       #expect(end.status == 1, "\(end.errors)")
       #expect(end.output.contains("\nwrong (required): "), "\(end.output)")
@@ -52,8 +53,8 @@ struct LiveConformanceTests {
 
   @Test("A live run through a running proxy skips scenarios that need another one")
   func through() async throws {
-    try await Scratch.use { scratch in
-      let file = try scratch.write(Self.scenarios, to: "scenarios.json")
+    try await withTemporaryFolder { folder in
+      let file = try folder.write(Self.scenarios, to: "scenarios.json")
       // A port that no other process gets while this object is there.
       let place = try await LoopbackOrigin.start { _ in .init() }
       await place.stop()
@@ -71,8 +72,8 @@ struct LiveConformanceTests {
 
   @Test("An invalid --through address is refused")
   func invalidAddress() async throws {
-    try await Scratch.use { scratch in
-      let file = try scratch.write(Self.scenarios, to: "scenarios.json")
+    try await withTemporaryFolder { folder in
+      let file = try folder.write(Self.scenarios, to: "scenarios.json")
       let end = try await CommandProcess.run(["conform", file, "--through", "8080"])
       #expect(end.status == 64)
       #expect(end.errors.contains("--through: expected an address such as 127.0.0.1:8080, found '8080'"))

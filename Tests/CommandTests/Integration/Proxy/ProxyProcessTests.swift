@@ -56,7 +56,7 @@ struct ProxyProcessTests {
   @Test("The proxy starts with a file, which the command line overrides", arguments: ["\n", "\r\n"])
   func file(ending: String) async throws {
     try await withOrigin { origin in
-      try await Scratch.use { scratch in
+      try await withTemporaryFolder { folder in
         let text = """
           # A proxy for a test.
           origin: "\(origin.url(""))"
@@ -66,7 +66,7 @@ struct ProxyProcessTests {
           half-closure: true
 
           """
-        let file = try scratch.write(text.replacing("\n", with: ending), to: "proxy.yaml")
+        let file = try folder.write(text.replacing("\n", with: ending), to: "proxy.yaml")
         for (more, name) in [([], "from-the-file"), (["--name", "other"], "other")] {
           try await CommandProcess.run(["proxy", "--config", file] + more) { proxy in
             let ports = try await proxy.ports()
@@ -81,10 +81,10 @@ struct ProxyProcessTests {
   @Test("Responses stored in a directory survive a restart")
   func restart() async throws {
     try await withOrigin { origin in
-      try await Scratch.use { scratch in
+      try await withTemporaryFolder { folder in
         for outcome in ["fwd=uri-miss", "httpcache; hit"] {
           try await CommandProcess.run(
-            arguments(origin, "--directory", "\(scratch.path)/cache", "--disk", "64MB")
+            arguments(origin, "--directory", "\(folder.path)/cache", "--disk", "64MB")
           ) {
             proxy in
             let ports = try await proxy.ports()
@@ -114,7 +114,7 @@ struct ProxyProcessTests {
         #expect(line.contains("may open 256: the proxy accepts 64 connections"))
         try await withThrowingTaskGroup(of: Void.self) { group in
           for _ in 1...300 {
-            let idle = try await RawConnection.connect(to: ports.listen)
+            let idle = try await RawClient.connect(to: ports.listen)
             group.addTask { _ = try? await idle.exchange("") }
           }
           for _ in 1...20 { #expect(try await ports.get("/?\(UUID())").hasSuffix("\r\n\r\nhello")) }
@@ -141,14 +141,14 @@ struct ProxyProcessTests {
       defer { gate.open() }
       try await CommandProcess.run(arguments(origin, "--drain-timeout", "3600")) { proxy in
         let ports = try await proxy.ports()
-        let answer = try await RawConnection.connect(to: ports.listen).exchange(
+        let answer = try await RawClient.connect(to: ports.listen).exchange(
           "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         ) {
           await gate.arrived(1)
           proxy.signal(SIGTERM)
           try await proxy.says(" stopping")
           // The port closes soon, and with it the connections that wait for a request.
-          while let late = try? await RawConnection.connect(to: ports.listen) {
+          while let late = try? await RawClient.connect(to: ports.listen) {
             try Task.checkCancellation()
             _ = try? await late.exchange("")
           }
@@ -175,7 +175,7 @@ struct ProxyProcessTests {
       defer { gate.open() }
       try await CommandProcess.run(arguments(origin, "--drain-timeout", "3600")) { proxy in
         let ports = try await proxy.ports()
-        let answer = try await RawConnection.connect(to: ports.listen).exchange(
+        let answer = try await RawClient.connect(to: ports.listen).exchange(
           "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         ) {
           await gate.arrived(1)
@@ -200,7 +200,7 @@ struct ProxyProcessTests {
       defer { gate.open() }
       try await CommandProcess.run(arguments(origin, "--drain-timeout", "0")) { proxy in
         let ports = try await proxy.ports()
-        let answer = try await RawConnection.connect(to: ports.listen).exchange(
+        let answer = try await RawClient.connect(to: ports.listen).exchange(
           "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         ) {
           await gate.arrived(1)
@@ -230,8 +230,8 @@ struct ProxyProcessTests {
   @Test("SIGUSR1 reopens the access log")
   func rotation() async throws {
     try await withOrigin { origin in
-      try await Scratch.use { scratch in
-        let log = "\(scratch.path)/access.log"
+      try await withTemporaryFolder { folder in
+        let log = "\(folder.path)/access.log"
         try await CommandProcess.run(arguments(origin, "--access-log", log)) { proxy in
           let ports = try await proxy.ports()
           _ = try await ports.get("/before")
@@ -242,7 +242,7 @@ struct ProxyProcessTests {
           proxy.signal(SIGTERM)
           #expect(try await proxy.end().status == 0)
         }
-        let (old, new) = (try scratch.read("access.log.1"), try scratch.read("access.log"))
+        let (old, new) = (try folder.read("access.log.1"), try folder.read("access.log"))
         #expect(old.contains("GET /before ") && !old.contains("GET /after "), "\(old)")
         #expect(new.contains("GET /after ") && !new.contains("GET /before "), "\(new)")
       }
@@ -252,9 +252,9 @@ struct ProxyProcessTests {
   @Test("SIGHUP applies what can change, reports what cannot, and ignores an invalid file")
   func reload() async throws {
     try await withOrigin { origin in
-      try await Scratch.use { scratch in
+      try await withTemporaryFolder { folder in
         let base = "origin: \(origin.url(""))\nlisten: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"
-        let file = try scratch.write(base, to: "proxy.yaml")
+        let file = try folder.write(base, to: "proxy.yaml")
         try await CommandProcess.run(["proxy", "--config", file, "--connections", "100"]) { proxy in
           let ports = try await proxy.ports()
           let content = "Content-Length: 3\r\n\r\nabc"
@@ -267,7 +267,7 @@ struct ProxyProcessTests {
           #expect(try await post().hasPrefix("HTTP/1.1 200 "))
           #expect(try await purge().hasPrefix("HTTP/1.1 200 "))
 
-          try scratch.write(
+          try folder.write(
             base
               + "trust: [10.0.0.0/8, '::1']\nmaximum-request: 2\nadmin-token: secret\nmemory: 1GB\nlog: debug\nconnections: 1\nname: b\n",
             to: "proxy.yaml")
@@ -286,7 +286,7 @@ struct ProxyProcessTests {
           #expect(!proxy.errorText.contains("connections has changed"))
           #expect(!proxy.errorText.contains("secret"))
 
-          try scratch.write(base + "memory: lots\n", to: "proxy.yaml")
+          try folder.write(base + "memory: lots\n", to: "proxy.yaml")
           proxy.signal(SIGHUP)
           try await proxy.says("the configuration is unchanged: \(file):4: memory: expected a size")
           try FileManager.default.removeItem(atPath: file)
@@ -295,7 +295,7 @@ struct ProxyProcessTests {
           #expect(try await post().hasPrefix("HTTP/1.1 413 "))
 
           // Defaults return when their lines go.
-          try scratch.write(base, to: "proxy.yaml")
+          try folder.write(base, to: "proxy.yaml")
           proxy.signal(SIGHUP)
           try await proxy.says("memory has changed: '1GB' before, '256MB' now")
           #expect(try await post().hasPrefix("HTTP/1.1 200 "))
@@ -314,13 +314,13 @@ struct ProxyProcessTests {
   @Test("An option that belongs to one that needs a restart waits for the restart too")
   func reloadPairs() async throws {
     try await withOrigin { origin in
-      try await Scratch.use { scratch in
+      try await withTemporaryFolder { folder in
         let base = "origin: \(origin.url(""))\nlisten: 127.0.0.1:0\n"
-        let file = try scratch.write(base, to: "proxy.yaml")
+        let file = try folder.write(base, to: "proxy.yaml")
         try await CommandProcess.run(["proxy", "--config", file]) { proxy in
           _ = try await proxy.ports()
-          try scratch.write(
-            base + "directory: \(scratch.path)/cache\ndisk: 1GB\nadmin: 127.0.0.1:0\nadmin-token: secret\n"
+          try folder.write(
+            base + "directory: \(folder.path)/cache\ndisk: 1GB\nadmin: 127.0.0.1:0\nadmin-token: secret\n"
               + "proxy-protocol: true\ntrust: 10.0.0.0/8\nmemory: 1GB\n",
             to: "proxy.yaml")
           proxy.signal(SIGHUP)

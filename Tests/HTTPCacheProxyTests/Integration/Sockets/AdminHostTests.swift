@@ -3,6 +3,7 @@
 
 import HTTPCacheProxy
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite("Hosts of the admin port", .timeLimit(.minutes(10)))
@@ -30,11 +31,11 @@ struct AdminHostTests {
       for line in ["GET /metrics", "GET /status", "GET /", "POST /purge?all"] {
         let text = "\(line) HTTP/1.1\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)\r\n"
         expect(
-          try await RawClient.exchange(text, port: proxy.adminPort), startsWith: "HTTP/1.1 \(status) ")
+          try await RawClient.connect(to: proxy.adminPort).exchange(text), startsWith: "HTTP/1.1 \(status) ")
       }
       // Probes have names of all sorts, and learn nothing.
       let text = "GET /health HTTP/1.1\r\nConnection: close\r\n\(fields)\r\n"
-      expect(try await RawClient.exchange(text, port: proxy.adminPort), startsWith: "HTTP/1.1 200 ")
+      expect(try await RawClient.connect(to: proxy.adminPort).exchange(text), startsWith: "HTTP/1.1 200 ")
     }
   }
 
@@ -50,7 +51,7 @@ struct AdminHostTests {
         let text =
           "\(line) HTTP/1.1\r\nHost: cache7.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         expect(
-          try await RawClient.exchange(text, port: proxy.adminPort), startsWith: "HTTP/1.1 \(status) ")
+          try await RawClient.connect(to: proxy.adminPort).exchange(text), startsWith: "HTTP/1.1 \(status) ")
       }
     }
   }

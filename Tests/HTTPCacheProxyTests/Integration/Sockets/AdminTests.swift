@@ -4,6 +4,7 @@
 import HTTPCacheProxy
 import Logging
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite("The admin port", .timeLimit(.minutes(10)))
@@ -21,9 +22,8 @@ struct AdminTests {
   }
 
   private func ask(_ proxy: ProxyFixture, _ line: String, _ fields: String = "") async throws -> String {
-    try await RawClient.exchange(
-      "\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)\r\n",
-      port: proxy.adminPort)
+    try await RawClient.connect(to: proxy.adminPort).exchange(
+      "\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)\r\n")
   }
 
   @Test("The admin port reports metrics, status and health")
@@ -76,11 +76,11 @@ struct AdminTests {
   private func purge(
     _ proxy: ProxyFixture, _ query: String, content: String = "", _ fields: String = ""
   ) async throws -> String {
-    let answer = try await RawClient.exchange(
+    let answer = try await RawClient.connect(to: proxy.adminPort).exchange(
       """
       POST /purge\(query) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(content.utf8.count)\r\n\
       Connection: close\r\n\(fields)\r\n\(content)
-      """, port: proxy.adminPort)
+      """)
     return answer.split(separator: "\r\n\r\n", maxSplits: 1).last.map { String($0) } ?? ""
   }
 
@@ -195,11 +195,11 @@ struct AdminTests {
       try await Self.answering(request, &connection)
     } _: { proxy in
       _ = try await proxy.get("/")
-      let answer = try await RawClient.exchange(
+      let answer = try await RawClient.connect(to: proxy.adminPort).exchange(
         """
         POST /purge\(query) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(content.utf8.count)\r\n\
         Connection: close\r\n\r\n\(content)
-        """, port: proxy.adminPort)
+        """)
       expect(answer, startsWith: "HTTP/1.1 400 ")
       #expect(answer.contains("POST /purge?url="))
       #expect(try await proxy.get("/").contains("test; hit"))
@@ -251,13 +251,13 @@ struct AdminTests {
     } _: { proxy in
       let content = String(repeating: "a", count: 100_000)
       let large = "POST /purge?all HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n\(content)"
-      let answer = try? await RawClient.exchange(large, port: proxy.adminPort)
+      let answer = try? await RawClient.connect(to: proxy.adminPort).exchange(large)
       #expect(answer ?? "" == "")
       let port = proxy.adminPort
       try await withThrowingTaskGroup(of: Void.self) { group in
-        let done = Opening()
+        let done = Gate()
         for _ in 1...64 {
-          let isServed = Opening()
+          let isServed = Gate()
           group.addTask {
             try await RawClient.connect(to: port).talk { conversation in
               try await conversation.send(request)
@@ -269,8 +269,8 @@ struct AdminTests {
           await isServed.pass()
         }
         for _ in 1...3 {
-          let probe = try await RawClient.exchange(
-            Self.health.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n"), port: port)
+          let probe = try await RawClient.connect(to: port).exchange(
+            Self.health.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n"))
           expect(probe, endsWith: "ok\n")
         }
         done.open()

@@ -22,7 +22,7 @@ struct BoundsTests {
 
   @Test("An exchange has at most 64 interim responses, and 64 KiB of their heads", arguments: floods)
   func interimFlood(head: String, count: Int, status: Int) async throws {
-    let isClosed = Opening()
+    let isClosed = Gate()
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send(String(repeating: head, count: count) + ok("done"))
       if status != 200 {
@@ -68,7 +68,7 @@ struct BoundsTests {
 
   @Test("A client that disconnects ends the request to the origin", arguments: partings)
   func clientLeaves(request: String, answer: String) async throws {
-    let (arrival, end) = (Opening(), Opening())
+    let (arrival, end) = (Gate(), Gate())
     try await ProxyFixture.run {
       $0.allowsHalfClosure = false
     } origin: { _, connection in
@@ -105,11 +105,13 @@ struct BoundsTests {
         await conversation.read(until: "hello")
       }
       expect(
-        try await RawClient.exchange(request + request, port: proxy.port, closesHalf: true), endsWith: "hello"
+        try await RawClient.connect(to: proxy.port).exchange(request + request, closesHalf: true),
+        endsWith: "hello"
       )
     }
     try await ProxyFixture.run({ $0.allowsHalfClosure = true }, origin: origin) { proxy in
-      expect(try await RawClient.exchange(request, port: proxy.port, closesHalf: true), endsWith: "hello")
+      expect(
+        try await RawClient.connect(to: proxy.port).exchange(request, closesHalf: true), endsWith: "hello")
     }
   }
 
@@ -117,7 +119,7 @@ struct BoundsTests {
 
   @Test("Content that clients leave unread counts as in flight until they disconnect")
   func unreadContent() async throws {
-    let isGone = Opening()
+    let isGone = Gate()
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
       let chunk = "1\r\na\r\n"

@@ -16,9 +16,9 @@ struct ConnectionLimitTests {
   /// A proxy whose origin answers `/wait` when the test says so.
   private static func run(
     _ configure: (inout ProxyConfiguration) -> Void,
-    _ body: (ProxyFixture, Opening) async throws -> Void
+    _ body: (ProxyFixture, Gate) async throws -> Void
   ) async throws {
-    let mayAnswer = Opening()
+    let mayAnswer = Gate()
     try await ProxyFixture.run {
       configure(&$0)
     } origin: { request, connection in
@@ -32,7 +32,7 @@ struct ConnectionLimitTests {
   }
 
   /// A client that is served, and then keeps its connection until the proxy closes it.
-  private static func keep(_ client: RawClient, isServed: Opening) async throws -> String {
+  private static func keep(_ client: RawClient, isServed: Gate) async throws -> String {
     try await client.talk { conversation in
       try await conversation.send(get)
       await conversation.read(until: "hello")
@@ -49,7 +49,7 @@ struct ConnectionLimitTests {
       try await RawClient.connect(to: proxy.port).talk { first in
         try await first.send(Self.get)
         await first.read(until: "hello")
-        let isServed = Opening()
+        let isServed = Gate()
         async let second = Self.keep(RawClient.connect(to: proxy.port), isServed: isServed)
         await isServed.pass()
         try await first.send(Self.get)
@@ -107,7 +107,7 @@ struct ConnectionLimitTests {
     try await Self.run {
       $0.limits.connectionsPerAddress = 1
     } _: { proxy, mayAnswer in
-      let isServed = Opening()
+      let isServed = Gate()
       async let first = Self.keep(RawClient.connect(to: proxy.port), isServed: isServed)
       await isServed.pass()
       try await RawClient.connect(to: proxy.port).talk { second in
@@ -139,7 +139,7 @@ struct ConnectionLimitTests {
         await proxy.origin.arrived(1)
         let close = Self.get.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n")
         for (number, isServed) in [(1, !expectsHeader), (2, true)] {
-          let answer = try await RawClient.exchange(header(number) + close, port: proxy.port)
+          let answer = try await RawClient.connect(to: proxy.port).exchange(header(number) + close)
           #expect(answer.hasSuffix("hello") == isServed)
         }
         mayAnswer.open()

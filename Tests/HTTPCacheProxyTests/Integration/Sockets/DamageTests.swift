@@ -6,6 +6,7 @@ import HTTPCacheProxy
 import HTTPCaching
 import NIOCore
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Large responses damaged on disk", .timeLimit(.minutes(10)))
@@ -19,12 +20,12 @@ struct DamageTests {
 
   /// A proxy that has stored the first answer, with a byte of its body file changed.
   private func withDamage(at place: Int, _ test: (ProxyFixture) async throws -> Void) async throws {
-    let directory = FileManager.default.temporaryDirectory.appending(path: "httpcache-\(UUID())")
+    let directory = temporaryURL()
     defer { try? FileManager.default.removeItem(at: directory) }
     try await ProxyFixture.run(
       { $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0) },
       cache: { $0.store.directory = FilePath(directory.path) },
-      origin: { [counter = Counter()] _, connection in
+      origin: { [counter = EventCount()] _, connection in
         let number = counter.next()
         try await connection.send(
           ok(Self.content(number), "Cache-Control: max-age=3600\r\nETag: \"\(number)\"\r\n"))
@@ -45,11 +46,6 @@ struct DamageTests {
       try file.close()
       try await test(proxy)
     }
-  }
-
-  private final class Counter: Sendable {
-    private let count = Atomic(0)
-    func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
   }
 
   @Test(
@@ -77,8 +73,8 @@ struct DamageTests {
       #expect(proxy.origin.requests.count == 1)
       let again = try await proxy.get("/")
       #expect(again.contains("fwd=uri-miss") && again.hasSuffix(Self.content(2)))
-      let metrics = try await RawClient.exchange(
-        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", port: proxy.adminPort)
+      let metrics = try await RawClient.connect(to: proxy.adminPort).exchange(
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
       #expect(metrics.contains("\nhttpcache_corrupt_records_total 1\n"))
     }
   }

@@ -8,6 +8,7 @@ import HTTPCaching
 import Logging
 import NIOCore
 import NIOPosix
+import TestSupport
 import Testing
 
 @Suite("The proxy's event loops", .timeLimit(.minutes(10)))
@@ -15,9 +16,9 @@ struct EventLoopGroupTests {
   /// Sees on which event loops a cache is asked, and whether their threads still run.
   private final class LoopClock: CacheClock {
     private final class Mark: Sendable {
-      private let end: Opening
+      private let end: Gate
 
-      init(_ end: Opening) { self.end = end }
+      init(_ end: Gate) { self.end = end }
       deinit { end.open() }
     }
 
@@ -29,7 +30,7 @@ struct EventLoopGroupTests {
     private let seen = Mutex<(marks: [Weak], loops: Set<ObjectIdentifier>)>(([], []))
     private let elsewhere = Atomic(0)
     /// Opens when the first of the threads ends.
-    let threadEnd = Opening()
+    let threadEnd = Gate()
 
     var now: Timestamp {
       if MultiThreadedEventLoopGroup.currentEventLoop == nil { elsewhere.wrappingAdd(1, ordering: .relaxed) }
@@ -82,7 +83,7 @@ struct EventLoopGroupTests {
     let before = clock.questionsElsewhere
     for _ in 1...2 {
       let request = Self.request.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n")
-      expect(try await RawClient.exchange(request, port: port), endsWith: "hello")
+      expect(try await RawClient.connect(to: port).exchange(request), endsWith: "hello")
     }
     #expect(clock.liveThreads == 1)
     // Without a disk, neither the miss nor the hit needs another thread.
@@ -98,7 +99,7 @@ struct EventLoopGroupTests {
   func given() async throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
     // What is open at the end: a connection of a client, one of an administrator, and one to the origin.
-    let originSawEnd = Opening()
+    let originSawEnd = Gate()
     let origin = try await RawOrigin.start { request, connection in
       try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
       guard request.contains("/last") else { return true }

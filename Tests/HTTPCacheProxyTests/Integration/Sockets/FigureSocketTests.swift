@@ -3,6 +3,7 @@
 
 import HTTPCacheProxy
 import HTTPCaching
+import TestSupport
 import Testing
 
 @Suite("The proxy's statistics", .timeLimit(.minutes(10)))
@@ -12,8 +13,8 @@ struct FigureSocketTests {
   }
 
   private func admin(_ proxy: ProxyFixture, _ path: String) async throws -> String {
-    try await RawClient.exchange(
-      "GET \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", port: proxy.adminPort)
+    try await RawClient.connect(to: proxy.adminPort).exchange(
+      "GET \(path) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
   }
 
   private func body(of response: String) -> String {

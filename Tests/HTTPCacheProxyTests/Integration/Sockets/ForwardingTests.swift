@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheProxy
+import TestSupport
 import Testing
 
 @Suite("Client information in forwarded requests", .timeLimit(.minutes(10)))

@@ -11,8 +11,8 @@ import Testing
 @Suite("Health and readiness", .timeLimit(.minutes(10)))
 struct HealthTests {
   private func ask(_ proxy: ProxyFixture, _ path: String) async throws -> String {
-    try await RawClient.exchange(
-      "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", port: proxy.adminPort)
+    try await RawClient.connect(to: proxy.adminPort).exchange(
+      "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
   }
 
   @Test("Readiness follows from a connection without a request, or from requests")
@@ -64,7 +64,7 @@ struct HealthTests {
 
   @Test("A draining proxy reports neither healthy nor ready until its last request ends")
   func draining() async throws {
-    let (isAsked, isReleased) = (Opening(), Opening())
+    let (isAsked, isReleased) = (Gate(), Gate())
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     } origin: { _, connection in
@@ -99,7 +99,7 @@ struct HealthTests {
 
   @Test("Stopping at once closes requests in flight, draining or not", arguments: [true, false])
   func atOnce(drainsFirst: Bool) async throws {
-    let isAsked = Opening()
+    let isAsked = Gate()
     try await ProxyFixture.run(origin: { _, connection in
       isAsked.open()
       _ = await connection.readAll()
@@ -137,10 +137,11 @@ struct HealthTests {
       expect(refused, startsWith: "HTTP/1.1 413 ")
       let purge = "POST /purge?all HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\nConnection: close\r\n"
       expect(
-        try await RawClient.exchange(purge + "\r\n", port: proxy.adminPort), startsWith: "HTTP/1.1 401 ")
+        try await RawClient.connect(to: proxy.adminPort).exchange(purge + "\r\n"), startsWith: "HTTP/1.1 401 "
+      )
       expect(
-        try await RawClient.exchange(
-          purge + "Authorization: Bearer secret\r\n\r\n", port: proxy.adminPort),
+        try await RawClient.connect(to: proxy.adminPort).exchange(
+          purge + "Authorization: Bearer secret\r\n\r\n"),
         startsWith: "HTTP/1.1 200 ")
       #expect(try await proxy.get("/").contains("Via: 1.1 httpcache\r\n"))
     }
@@ -148,7 +149,7 @@ struct HealthTests {
 
   @Test("A higher connection limit admits waiting clients")
   func connectionLimit() async throws {
-    let mayAnswer = Opening()
+    let mayAnswer = Gate()
     try await ProxyFixture.run {
       $0.limits.connections = 1
     } origin: { request, connection in

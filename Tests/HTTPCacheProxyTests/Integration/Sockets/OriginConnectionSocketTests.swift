@@ -5,6 +5,7 @@ import Dispatch
 import HTTPCaching
 import NIOCore
 import NIOPosix
+import TestSupport
 import Testing
 
 @testable import HTTPCacheProxy

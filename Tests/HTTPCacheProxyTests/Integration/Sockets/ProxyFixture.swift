@@ -6,6 +6,7 @@ import HTTPCaching
 import Logging
 import NIOCore
 import NIOPosix
+import TestSupport
 import Testing
 
 /// A proxy in front of an origin, for one test.
@@ -66,7 +67,7 @@ struct ProxyFixture: Sendable {
 
   /// One request, and everything until the connection ends.
   func exchange(_ text: String) async throws -> String {
-    try await RawClient.exchange(text, port: port, closesHalf: true)
+    try await RawClient.connect(to: port).exchange(text, closesHalf: true)
   }
 
   func get(_ path: String, _ fields: String = "") async throws -> String {
@@ -90,18 +91,6 @@ extension ProxyConfiguration.Timeouts {
 /// A response of an origin that keeps the connection.
 func ok(_ body: String, _ fields: String = "") -> String {
   "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
-}
-
-/// A gate that opens once, and lets go tests that are cancelled.
-final class Opening: Sendable {
-  private let stream: AsyncStream<Void>
-  private let continuation: AsyncStream<Void>.Continuation
-
-  init() { (stream, continuation) = AsyncStream.makeStream() }
-  func open() { continuation.finish() }
-  func pass() async {
-    for await _ in stream {}
-  }
 }
 
 func expect(_ text: String, startsWith prefix: String, sourceLocation: SourceLocation = #_sourceLocation) {

@@ -3,6 +3,7 @@
 
 import HTTPCacheProxy
 import HTTPCaching
+import TestSupport
 import Testing
 
 @Suite("The PROXY protocol", .timeLimit(.minutes(10)))

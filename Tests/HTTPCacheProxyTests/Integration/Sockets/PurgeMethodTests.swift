@@ -3,6 +3,7 @@
 
 import HTTPCacheProxy
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite("The PURGE method", .timeLimit(.minutes(10)))

@@ -26,7 +26,7 @@ struct RequestTests {
       true
     } _: { proxy in
       let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
-      let answer = try await RawClient.exchange(request + smuggled, port: proxy.port)
+      let answer = try await RawClient.connect(to: proxy.port).exchange(request + smuggled)
       #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(request.debugDescription): \(answer)")
       #expect(answer.contains("Connection: close\r\n"))
       #expect(answer.ranges(of: "\r\nVia: ").count == 1, "\(request.debugDescription): \(answer)")
@@ -43,7 +43,7 @@ struct RequestTests {
     }) { proxy in
       let requests = ["/a", "/b", "/a", "/c", "/a"].map { "GET \($0) HTTP/1.1\r\nHost: a\r\n\r\n" }
       // The client is done with sending before it gets anything.
-      let answer = try await RawClient.exchange(requests.joined(), port: proxy.port, closesHalf: true)
+      let answer = try await RawClient.connect(to: proxy.port).exchange(requests.joined(), closesHalf: true)
       let bodies = answer.split(separator: "\r\n\r\n").dropFirst().map { $0.prefix(2) }
       #expect(bodies == ["/a", "/b", "/a", "/c", "/a"])
       #expect(proxy.origin.requests.count == 3)
@@ -187,7 +187,7 @@ struct RequestTests {
       // Announced, and never sent: at once, and after the connection has been idle for as long.
       let request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab"
       try await RawClient.connect(to: proxy.port).talk { late in
-        #expect(try await RawClient.exchange(request, port: proxy.port).isEmpty)
+        #expect(try await RawClient.connect(to: proxy.port).exchange(request).isEmpty)
         try await late.send(request)
         #expect(await late.readAll().isEmpty)
       }

@@ -260,7 +260,7 @@ struct ResponseTests {
   @Test("A request is retried once, and not on another idle connection")
   func retryOnce() async throws {
     let arrivals = Mutex(0)
-    let together = Opening()
+    let together = Gate()
     try await ProxyFixture.run(origin: { request, connection in
       if request.contains("/fill") {
         let count = arrivals.withLock { count in
@@ -340,7 +340,7 @@ struct ResponseTests {
 
   @Test("Coalesced clients read content as it arrives, even after the first client leaves")
   func readWhileWrite() async throws {
-    let (arrival, half, rest) = (Opening(), Opening(), Opening())
+    let (arrival, half, rest) = (Gate(), Gate(), Gate())
     try await ProxyFixture.run(origin: { _, connection in
       arrival.open()
       await half.pass()
@@ -379,7 +379,7 @@ struct ResponseTests {
 
   @Test("Requests in flight finish when the proxy stops")
   func drain() async throws {
-    let (arrival, go) = (Opening(), Opening())
+    let (arrival, go) = (Gate(), Gate())
     try await ProxyFixture.run(origin: { _, connection in
       arrival.open()
       await go.pass()

@@ -4,6 +4,7 @@
 import HTTPCacheProxy
 import HTTPCaching
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Sharing between clients of the proxy", .timeLimit(.minutes(10)))
@@ -75,7 +76,7 @@ struct SharingTests {
 
   @Test("No client of a coalesced request gets stripped cookies")
   func coalescedCookies() async throws {
-    let rest = Opening()
+    let rest = Gate()
     try await ProxyFixture.run(rules: { $0.setCookie = .strip }) { _, connection in
       try await connection.send(
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nCache-Control: max-age=600\r\nSet-Cookie: user=1\r\n\r\nab")

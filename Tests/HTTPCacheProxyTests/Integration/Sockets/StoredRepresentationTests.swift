@@ -4,6 +4,7 @@
 import HTTPCacheProxy
 import NIOCore
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Stored representations through the proxy", .timeLimit(.minutes(10)))
@@ -75,7 +76,7 @@ struct StoredRepresentationTests {
   func parts(count: Int) async throws {
     let size = 1000
     let arrivals = Atomic(0)
-    let all = Opening()
+    let all = Gate()
     let content = String((0..<size * count).map { Character(UnicodeScalar(UInt8(65 + $0 / 37 % 26))) })
     try await ProxyFixture.run(origin: { request, connection in
       guard let range = request.split(separator: "bytes=").dropFirst().first?.prefix(while: { $0 != "\r" }),

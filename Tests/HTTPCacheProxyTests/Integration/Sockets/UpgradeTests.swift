@@ -5,6 +5,7 @@ import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheProxy
 import NIOCore
+import TestSupport
 import Testing
 
 @Suite("Upgrades to other protocols", .timeLimit(.minutes(10)))
@@ -62,7 +63,7 @@ struct UpgradeTests {
 
   @Test("Early bytes from the client reach the origin only after it has switched protocols")
   func early() async throws {
-    let (arrived, go) = (Opening(), Opening())
+    let (arrived, go) = (Gate(), Gate())
     try await ProxyFixture.run(origin: { _, connection in
       arrived.open()
       await go.pass()
@@ -99,7 +100,7 @@ struct UpgradeTests {
       return true
     }) { proxy in
       let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
-      let answer = try await RawClient.exchange(Self.handshake + smuggled, port: proxy.port)
+      let answer = try await RawClient.connect(to: proxy.port).exchange(Self.handshake + smuggled)
       expect(answer, startsWith: "HTTP/1.1 \(status)\r\n")
       expect(answer, endsWith: "\r\n\r\nno")
       #expect(answer.contains("\r\nConnection: close\r\n"))
@@ -113,7 +114,7 @@ struct UpgradeTests {
 
   @Test("The connection to an origin that refuses an upgrade and sends FIN is closed")
   func refusedWithFIN() async throws {
-    let closed = Opening()
+    let closed = Gate()
     try await ProxyFixture.run(origin: { _, connection in
       try await connection.send("HTTP/1.1 103 Early Hints\r\n\r\n" + ok("no"))
       try await connection.closeHalf()
@@ -121,7 +122,7 @@ struct UpgradeTests {
       closed.open()
       return false
     }) { proxy in
-      let answer = try await RawClient.exchange(Self.handshake, port: proxy.port)
+      let answer = try await RawClient.connect(to: proxy.port).exchange(Self.handshake)
       expect(answer, endsWith: "\r\n\r\nno")
       await closed.pass()
     }
@@ -138,7 +139,7 @@ struct UpgradeTests {
       return false
     }) { proxy in
       expect(try await proxy.get("/chat"), endsWith: "page")
-      expect(try await RawClient.exchange(Self.handshake, port: proxy.port), endsWith: "tunnel")
+      expect(try await RawClient.connect(to: proxy.port).exchange(Self.handshake), endsWith: "tunnel")
       expect(try await proxy.get("/chat"), endsWith: "page")
       #expect(proxy.origin.requests.count == 2)
     }
@@ -152,7 +153,8 @@ struct UpgradeTests {
       try await connection.send(ok("page"))
       return true
     } _: { proxy in
-      expect(try await RawClient.exchange(Self.handshake, port: proxy.port), startsWith: "HTTP/1.1 501 ")
+      expect(
+        try await RawClient.connect(to: proxy.port).exchange(Self.handshake), startsWith: "HTTP/1.1 501 ")
       #expect(proxy.origin.requests.isEmpty)
     }
   }
@@ -191,9 +193,8 @@ struct UpgradeTests {
       try await connection.send("HTTP/1.1 101 Yes\r\nConnection: upgrade\r\nUpgrade: Bar\r\n\r\ndone")
       return false
     }) { proxy in
-      let answer = try await RawClient.exchange(
-        "OPTIONS / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: foo/2, h2c\r\nUpgrade: bar\r\n\r\n",
-        port: proxy.port)
+      let answer = try await RawClient.connect(to: proxy.port).exchange(
+        "OPTIONS / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: foo/2, h2c\r\nUpgrade: bar\r\n\r\n")
       expect(answer, startsWith: "HTTP/1.1 101 Yes\r\n")
       expect(answer, endsWith: "\r\n\r\ndone")
     }
@@ -211,7 +212,8 @@ struct UpgradeTests {
       _ = await connection.read(until: "never")
       return false
     }) { proxy in
-      expect(try await RawClient.exchange(Self.handshake, port: proxy.port), startsWith: "HTTP/1.1 502 ")
+      expect(
+        try await RawClient.connect(to: proxy.port).exchange(Self.handshake), startsWith: "HTTP/1.1 502 ")
     }
   }
 
@@ -223,19 +225,22 @@ struct UpgradeTests {
       _ = await connection.read(until: "never")
       return false
     } _: { proxy in
-      expect(try await RawClient.exchange(Self.handshake, port: proxy.port), startsWith: "HTTP/1.1 504 ")
+      expect(
+        try await RawClient.connect(to: proxy.port).exchange(Self.handshake), startsWith: "HTTP/1.1 504 ")
     }
     try await ProxyFixture.run(origin: { _, _ in false }) { proxy in
-      expect(try await RawClient.exchange(Self.handshake, port: proxy.port), startsWith: "HTTP/1.1 502 ")
+      expect(
+        try await RawClient.connect(to: proxy.port).exchange(Self.handshake), startsWith: "HTTP/1.1 502 ")
       await proxy.origin.stop()
-      expect(try await RawClient.exchange(Self.handshake, port: proxy.port), startsWith: "HTTP/1.1 502 ")
+      expect(
+        try await RawClient.connect(to: proxy.port).exchange(Self.handshake), startsWith: "HTTP/1.1 502 ")
     }
   }
 
   @Test("Each side of a tunnel can end its direction and still receive")
   func halfClosure() async throws {
     for allows in [true, false] {
-      let hasReadAll = Opening()
+      let hasReadAll = Gate()
       try await ProxyFixture.run {
         $0.allowsHalfClosure = allows
       } origin: { request, connection in
@@ -294,7 +299,7 @@ struct UpgradeTests {
 
   @Test("A reset of one side of a tunnel ends the other")
   func reset() async throws {
-    let ended = Opening()
+    let ended = Gate()
     try await ProxyFixture.run(origin: { request, connection in
       try await connection.send(Self.switching)
       if request.contains("/origin") {

@@ -132,8 +132,8 @@ struct ProxyLogTests {
       try await connection.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nhello")
       return false
     } _: { proxy in
-      _ = try await RawClient.exchange(
-        "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", port: proxy.port)
+      _ = try await RawClient.connect(to: proxy.port).exchange(
+        "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
     }
     #expect(lines.count == 1)
     expect(
@@ -195,7 +195,7 @@ struct ProxyLogTests {
 
   @Test("An aborted response is logged with the bytes sent, or with 499 if none began")
   func aborted() async throws {
-    let asked = Opening()
+    let asked = Gate()
     let lines = try await log {
       $0.allowsHalfClosure = false
     } origin: { request, connection in

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import Loopback
 import NIOCore
 import NIOPosix
-import TestSupport
 
 #if canImport(Glibc)
   import Glibc
@@ -15,13 +13,13 @@ import TestSupport
   import Darwin
 #endif
 
-typealias RawChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
+package typealias RawChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
 /// A client that sends these bytes and no others.
-struct RawClient {
+package struct RawClient: Sendable {
   private let channel: RawChannel
 
-  static func connect(to port: Int) async throws -> RawClient {
+  package static func connect(to port: Int) async throws -> RawClient {
     let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .channelOption(.allowRemoteHalfClosure, value: true)
       .connect(host: "127.0.0.1", port: port) { channel in
@@ -31,7 +29,8 @@ struct RawClient {
   }
 
   /// Runs with a conversation over the connection, and closes it.
-  func talk<Result: Sendable>(_ body: @Sendable (inout Conversation) async throws -> Result) async throws
+  package func talk<Result: Sendable>(_ body: @Sendable (inout Conversation) async throws -> Result)
+    async throws
     -> Result
   {
     try await channel.executeThenClose { inbound, outbound in
@@ -41,22 +40,27 @@ struct RawClient {
     }
   }
 
-  /// Sends everything, and reads until the proxy closes.
-  static func exchange(_ text: String, port: Int, closesHalf: Bool = false) async throws -> String {
-    try await connect(to: port).talk { conversation in
+  /// Sends everything, and reads until the server closes.
+  ///
+  /// - Parameter sent: called when the request is on its way.
+  package func exchange(
+    _ text: String, closesHalf: Bool = false, sent: @Sendable () async throws -> Void = {}
+  ) async throws -> String {
+    try await talk { conversation in
       try await conversation.send(text)
-      // The proxy may have answered, and closed, by now.
+      // The server may have answered, and closed, by now.
       if closesHalf { try? await conversation.closeHalf() }
+      try await sent()
       return await conversation.readAll()
     }
   }
 }
 
-struct Conversation {
-  let channel: any Channel
-  var input: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
-  let output: NIOAsyncChannelOutboundWriter<ByteBuffer>
-  private(set) var received = ""
+package struct Conversation {
+  package let channel: any Channel
+  package var input: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
+  package let output: NIOAsyncChannelOutboundWriter<ByteBuffer>
+  package private(set) var received = ""
 
   init(
     channel: any Channel, input: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator,
@@ -67,33 +71,33 @@ struct Conversation {
     self.output = output
   }
 
-  func send(_ text: String) async throws {
+  package func send(_ text: String) async throws {
     try await output.write(ByteBuffer(string: text))
   }
 
-  func send(bytes: [UInt8]) async throws {
+  package func send(bytes: [UInt8]) async throws {
     try await output.write(ByteBuffer(bytes: bytes))
   }
 
   /// Has the connection end with RST instead of FIN.
-  func resetsWhenClosed() async throws {
+  package func resetsWhenClosed() async throws {
     try await (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
   }
 
-  func closeHalf() async throws {
+  package func closeHalf() async throws {
     try await channel.close(mode: .output)
   }
 
   /// Reads until this has come, as often as said, or the connection ends.
   @discardableResult
-  mutating func read(until text: String, times: Int = 1) async -> String {
+  package mutating func read(until text: String, times: Int = 1) async -> String {
     while received.ranges(of: text).count < times, let next = try? await input.next() {
       received += String(decoding: next.readableBytesView.map { $0 }, as: UTF8.self)
     }
     return received
   }
 
-  mutating func readAll() async -> String {
+  package mutating func readAll() async -> String {
     while let next = try? await input.next() {
       received += String(decoding: next.readableBytesView, as: UTF8.self)
     }
@@ -102,40 +106,34 @@ struct Conversation {
 }
 
 /// An origin that answers with the bytes it is told.
-final class RawOrigin: Sendable {
+package final class RawOrigin: Sendable {
   /// Answers a request; `false` closes the connection.
-  typealias Answering = @Sendable (_ request: String, _ connection: inout Conversation) async throws -> Bool
+  package typealias Answering =
+    @Sendable (_ request: String, _ connection: inout Conversation) async throws -> Bool
 
   private let server: LoopbackServer
-  private let log: Log
+  private let log: Recorder<String>
+  private let connections: EventCount
 
-  private final class Log: Sendable {
-    let requests = Mutex<[String]>([])
-    let connections = Atomic(0)
-    /// Open: it counts the requests.
-    let arrivals = Gate()
-
-    init() { arrivals.open() }
-  }
-
-  static func start(_ answering: @escaping Answering) async throws -> RawOrigin {
-    let log = Log()
+  package static func start(_ answering: @escaping Answering) async throws -> RawOrigin {
+    let (log, connections) = (Recorder<String>(), EventCount())
     let server = try await LoopbackServer.start { _ in
     } serve: { inbound, outbound, channel in
-      log.connections.wrappingAdd(1, ordering: .relaxed)
+      connections.next()
       let conversation = Conversation(channel: channel, input: inbound.makeAsyncIterator(), output: outbound)
       try await serve(conversation, log, answering)
     }
-    return RawOrigin(server, log)
+    return RawOrigin(server, log, connections)
   }
 
-  private init(_ server: LoopbackServer, _ log: Log) {
+  private init(_ server: LoopbackServer, _ log: Recorder<String>, _ connections: EventCount) {
     self.server = server
     self.log = log
+    self.connections = connections
   }
 
   private static func serve(
-    _ conversation: consuming Conversation, _ log: Log, _ answering: Answering
+    _ conversation: consuming Conversation, _ log: Recorder<String>, _ answering: Answering
   ) async throws {
     var seen = 0
     while true {
@@ -144,17 +142,16 @@ final class RawOrigin: Sendable {
       guard heads.count > seen + 1 else { return }
       let request = String(heads[seen]) + "\r\n\r\n"
       seen += 1
-      log.requests.withLock { $0.append(request) }
-      await log.arrivals.wait()
+      log.add(request)
       guard try await answering(request, &conversation) else { return }
     }
   }
 
-  var port: Int { server.port }
-  var requests: [String] { log.requests.withLock { $0 } }
+  package var port: Int { server.port }
+  package var requests: [String] { log.all }
   /// Returns when so many requests have come.
-  func arrived(_ count: Int) async { await log.arrivals.arrived(count) }
-  var connectionCount: Int { log.connections.load(ordering: .relaxed) }
+  package func arrived(_ count: Int) async { try? await log.reach(count) }
+  package var connectionCount: Int { connections.count }
 
-  func stop() async { await server.stop() }
+  package func stop() async { await server.stop() }
 }

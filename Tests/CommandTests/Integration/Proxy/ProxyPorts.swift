@@ -1,36 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import NIOCore
-import NIOPosix
-
-/// A client's connection that sends the bytes it is told, and reads until the other side closes.
-struct RawConnection {
-  private let channel: NIOAsyncChannel<ByteBuffer, ByteBuffer>
-
-  static func connect(to port: Int) async throws -> RawConnection {
-    let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-      .channelOption(.allowRemoteHalfClosure, value: true)
-      .connect(host: "127.0.0.1", port: port) { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
-        }
-      }
-    return RawConnection(channel: channel)
-  }
-
-  /// - Parameter sent: called when the request is on its way.
-  func exchange(_ text: String, sent: () async throws -> Void = {}) async throws -> String {
-    try await channel.executeThenClose { inbound, outbound in
-      try await outbound.write(ByteBuffer(string: text))
-      try await sent()
-      var received = ""
-      var input = inbound.makeAsyncIterator()
-      while let next = try? await input.next() { received += String(buffer: next) }
-      return received
-    }
-  }
-}
+import TestSupport
 
 /// Where a proxy serves.
 struct ProxyPorts {
@@ -58,7 +29,7 @@ struct ProxyPorts {
   }
 
   static func send(_ method: String, _ path: String, _ fields: String, to port: Int) async throws -> String {
-    try await RawConnection.connect(to: port).exchange(
+    try await RawClient.connect(to: port).exchange(
       "\(method) \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\(fields)\r\n")
   }
 }
