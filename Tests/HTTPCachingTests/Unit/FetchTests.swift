@@ -16,10 +16,7 @@ struct FetchTests {
   func collapsed() async throws {
     let setting = try Setting()
     let gate = Gate()
-    let origin = MemoryOrigin { _, _ in
-      await gate.wait()
-      return .ok("content")
-    }
+    let origin = MemoryOrigin(holding: [gate]) { _, _ in .ok("content") }
     try await withThrowingTaskGroup(of: Answer.self) { group in
       for _ in 0..<64 { group.addTask { try await setting.get(from: origin) } }
       try await setting.cache.fetches.followers(63)
@@ -152,10 +149,7 @@ struct FetchTests {
   func failure() async throws {
     let setting = try Setting()
     let gate = Gate()
-    let origin = MemoryOrigin { _, _ in
-      await gate.wait()
-      throw Unreachable()
-    }
+    let origin = MemoryOrigin(holding: [gate]) { _, _ in throw Unreachable() }
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)
     let follower = Task { try await setting.get(from: origin) }
@@ -309,10 +303,7 @@ struct FetchTests {
   func givenUp() async throws {
     let setting = try Setting()
     let (old, new) = (Gate(), Gate())
-    let origin = MemoryOrigin { _, number in
-      await (number == 1 ? old : new).wait()
-      return .ok("\(number)")
-    }
+    let origin = MemoryOrigin(holding: [old, new], each: 1) { .ok("\($1)") }
     let first = Task { try await setting.get(from: origin) }
     await old.arrived(1)
     first.cancel()
@@ -409,9 +400,8 @@ struct FetchTests {
     let gate = Gate()
     let taken = Gate()
     let pieces = HalfAStream(taken: taken)
-    let origin = MemoryOrigin { _, _ in
-      await gate.wait()
-      return .streamed(AsyncThrowingStream { await pieces.next() })
+    let origin = MemoryOrigin(holding: [gate]) { _, _ in
+      .streamed(AsyncThrowingStream { await pieces.next() })
     }
     let leader = Task { try await setting.get(from: origin) }
     await gate.arrived(1)

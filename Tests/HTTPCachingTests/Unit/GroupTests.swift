@@ -148,9 +148,8 @@ struct GroupTests {
   func underway(isClearing: Bool) async throws {
     let (setting, others) = (try Setting(), origin())
     let gate = Gate()
-    let slow = MemoryOrigin { [groups] _, _ in
-      await gate.wait()
-      return .ok("old", [.cacheControl: "max-age=600", groups: "\"a\""])
+    let slow = MemoryOrigin(holding: [gate]) { [groups] _, _ in
+      .ok("old", [.cacheControl: "max-age=600", groups: "\"a\""])
     }
     let first = Task { try await setting.get("/slow", from: slow) }
     await gate.arrived(1)

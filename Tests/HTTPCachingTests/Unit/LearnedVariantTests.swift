@@ -122,10 +122,7 @@ struct LearnedVariantTests {
     let gate = Gate()
     let inner = origin(tag: "\"1\"")
     _ = try await setting.get(from: inner)
-    let origin = MemoryOrigin { request, _ in
-      await gate.wait()
-      return try await inner.transport(request, .empty)
-    }
+    let origin = MemoryOrigin(holding: [gate]) { request, _ in try await inner.transport(request, .empty) }
     try await withThrowingTaskGroup(of: CachedResponse.Source.self) { group in
       for number in 0..<6 {
         group.addTask {

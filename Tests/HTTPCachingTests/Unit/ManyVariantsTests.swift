@@ -78,10 +78,7 @@ struct ManyVariantsTests {
   func together(place: Place) async throws {
     try await with(place) { setting, _ in
       let (inner, gate) = (origin(place), Gate())
-      let origin = MemoryOrigin { request, _ in
-        await gate.wait()
-        return try await inner.transport(request, .empty)
-      }
+      let origin = MemoryOrigin(holding: [gate]) { request, _ in try await inner.transport(request, .empty) }
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<40 {
           group.addTask {
@@ -253,9 +250,8 @@ struct ManyVariantsTests {
     let origin = origin()
     for number in 0..<stored { _ = try await get("l\(number)", setting, origin) }
     let gate = Gate()
-    let slow = MemoryOrigin { request, _ in
-      await gate.wait()
-      return .ok("old", [.cacheControl: "max-age=60", .vary: "Accept-Language"])
+    let slow = MemoryOrigin(holding: [gate]) { request, _ in
+      .ok("old", [.cacheControl: "max-age=60", .vary: "Accept-Language"])
     }
     async let answer = setting.get(from: slow, fields: [.acceptLanguage: "slow"])
     await gate.arrived(1)

@@ -48,10 +48,7 @@ struct PartitionTests {
   @Test("Concurrent requests of two partitions are not coalesced")
   func flights() async throws {
     let (setting, gate) = (try Setting(), Gate())
-    let slow = MemoryOrigin { _, number in
-      await gate.wait()
-      return .ok("\(number)")
-    }
+    let slow = MemoryOrigin(holding: [gate]) { _, number in .ok("\(number)") }
     async let first = setting.cache.respond(to: .get(), partition: "a", transport: slow.transport)
     async let second = setting.cache.respond(to: .get(), partition: "b", transport: slow.transport)
     await gate.arrived(2)
@@ -93,22 +90,6 @@ struct PartitionTests {
       if let query { #expect(try await send(setting, partition, method: query, content: "q") == expected) }
     }
     #expect(try await send(setting, "a") == .hit)
-  }
-
-  @Test("A response in flight for a removed partition is not stored")
-  func underway() async throws {
-    let (setting, gate) = (try Setting(), Gate())
-    let slow = MemoryOrigin { _, _ in
-      await gate.wait()
-      return .ok("old")
-    }
-    async let response = setting.cache.respond(to: .get(), partition: "a", transport: slow.transport)
-    await gate.arrived(1)
-    setting.cache.remove(.partition("a"))
-    gate.open()
-    _ = try await response
-    #expect(setting.cache.storedResponse(for: .get(), partition: "a") == nil)
-    #expect(setting.log.reasons(.notStored) == [.removedMeanwhile])
   }
 
   @Test("A removed partition stays removed after reopening")

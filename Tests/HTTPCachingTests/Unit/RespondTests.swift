@@ -188,23 +188,6 @@ struct RespondTests {
     #expect(try await setting.get(from: origin).text == "4")
   }
 
-  @Test("A response in flight when its resource was invalidated is not stored")
-  func invalidatedMeanwhile() async throws {
-    let setting = try Setting()
-    let gate = Gate()
-    let origin = MemoryOrigin { _, number in
-      if number == 1 { await gate.wait() }
-      return .ok("\(number)")
-    }
-    async let first = setting.get(from: origin)
-    await gate.arrived(1)
-    setting.cache.remove(.target(of: .get()))
-    gate.open()
-    #expect(try await first.text == "1")
-    #expect(setting.log.reasons(.notStored) == [.removedMeanwhile])
-    #expect(try await setting.get(from: origin).text == "2")
-  }
-
   @Test("Variants of one resource are stored side by side")
   func variants() async throws {
     let setting = try Setting()
@@ -319,9 +302,8 @@ struct RespondTests {
   func removedDuringPost() async throws {
     let setting = try Setting()
     let gate = Gate()
-    let origin = MemoryOrigin { _, _ in
-      await gate.wait()
-      return .ok("x", [.cacheControl: "max-age=60", .contentLocation: "/"])
+    let origin = MemoryOrigin(holding: [gate]) { _, _ in
+      .ok("x", [.cacheControl: "max-age=60", .contentLocation: "/"])
     }
     let post = HTTPRequest(method: .post, scheme: "https", authority: "example.test", path: "/")
     async let answer = setting.cache.respond(to: post, transport: origin.transport)

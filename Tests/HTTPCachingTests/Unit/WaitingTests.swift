@@ -202,10 +202,7 @@ struct WaitingTests {
   func overdue() async throws {
     let setting = try Setting { $0.followerTimeout = .seconds(3) }
     let (silent, gate) = (Gate(), Gate())
-    let origin = MemoryOrigin { _, number in
-      await (number == 1 ? silent : gate).wait()
-      return .ok("\(number)", [.cacheControl: "max-age=60"])
-    }
+    let origin = MemoryOrigin(holding: [silent, gate], each: 1) { .ok("\($1)") }
     let first = get(1, setting, origin)
     await silent.arrived(1)
     let others = get(5, setting, origin)
@@ -227,10 +224,7 @@ struct WaitingTests {
   func overdueOneByOne() async throws {
     let setting = try Setting { $0.followerTimeout = .seconds(3) }
     let (silent, gate) = (Gate(), Gate())
-    let origin = MemoryOrigin { _, number in
-      await (number == 1 ? silent : gate).wait()
-      return .ok("\(number)")
-    }
+    let origin = MemoryOrigin(holding: [silent, gate], each: 1) { .ok("\($1)") }
     let first = get(1, setting, origin)
     await silent.arrived(1)
     let early = get(1, setting, origin)
@@ -366,10 +360,9 @@ struct WaitingTests {
   func failure(failsAgain: Bool) async throws {
     let setting = try Setting()
     let gates = [Gate(), Gate()]
-    let origin = MemoryOrigin { _, number in
-      await gates[min(number, 2) - 1].wait()
+    let origin = MemoryOrigin(holding: gates, each: 1) { _, number in
       if number == 1 || failsAgain { throw Unreachable() }
-      return .ok("\(number)", [.cacheControl: "max-age=60"])
+      return .ok("\(number)")
     }
     let first = get(1, setting, origin)
     await gates[0].arrived(1)

@@ -92,9 +92,14 @@ package final class MemoryOrigin: Sendable {
   package var transport: Transport {
     { [self] request, body in
       let number = log.add(request)
-      let response = try await answer(self, request, body, number)
+      let response: Result<TransportResponse, any Error>
+      do {
+        response = .success(try await answer(self, request, body, number))
+      } catch {
+        response = .failure(error)
+      }
       if !gates.isEmpty { await gates[min((number - 1) / count, gates.count - 1)].wait() }
-      return response
+      return try response.get()
     }
   }
 
