@@ -16,9 +16,9 @@ import NIOPosix
 /// A closure answers. Every request is recorded, so that a test can check the number and the content of the requests.
 ///
 /// ```swift
-/// let origin = try await LoopbackOrigin.start { request in .init(body: "hello") }
-/// // … http://127.0.0.1:\(origin.port)/ …
-/// await origin.stop()
+/// try await LoopbackOrigin.with { request in .init(body: "hello") } _: { origin in
+///   // … http://127.0.0.1:\(origin.port)/ …
+/// }
 /// ```
 package final class LoopbackOrigin: Sendable {
   package typealias Handler = @Sendable (Request) async -> Response
@@ -99,6 +99,21 @@ package final class LoopbackOrigin: Sendable {
       try await serve(inbound, outbound, handler, log)
     }
     return LoopbackOrigin(server, log)
+  }
+
+  /// Runs a server until `body` returns.
+  package static func with<Result>(
+    _ handler: @escaping Handler, _ body: (LoopbackOrigin) async throws -> Result
+  ) async throws -> Result {
+    let origin = try await start(handler)
+    do {
+      let result = try await body(origin)
+      await origin.stop()
+      return result
+    } catch {
+      await origin.stop()
+      throw error
+    }
   }
 
   private init(_ server: LoopbackServer, _ log: Log) {

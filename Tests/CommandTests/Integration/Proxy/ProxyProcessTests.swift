@@ -18,14 +18,7 @@ struct ProxyProcessTests {
     _ handler: @escaping LoopbackOrigin.Handler = { _ in .init(fields: cacheable, body: "hello") },
     _ body: (LoopbackOrigin) async throws -> Void
   ) async throws {
-    let origin = try await LoopbackOrigin.start(handler)
-    do {
-      try await body(origin)
-    } catch {
-      await origin.stop()
-      throw error
-    }
-    await origin.stop()
+    try await LoopbackOrigin.with(handler, body)
   }
 
   private func arguments(_ origin: LoopbackOrigin, _ more: String...) -> [String] {
@@ -163,9 +156,9 @@ struct ProxyProcessTests {
   }
 
   @Test(
-    "A second signal ends the proxy at once",
-    arguments: [[SIGTERM, SIGTERM], [SIGINT, SIGINT], [SIGTERM, SIGINT]])
-  func secondSignal(signals: [Int32]) async throws {
+    "A second signal, or the end of --drain-timeout, ends the proxy with requests in flight",
+    arguments: [[SIGTERM, SIGTERM], [SIGINT, SIGINT], [SIGTERM, SIGINT], [SIGTERM]])
+  func drainEnds(signals: [Int32]) async throws {
     let gate = Gate()
     try await withOrigin {
       _ in
@@ -173,38 +166,17 @@ struct ProxyProcessTests {
       return .init()
     } _: { origin in
       defer { gate.open() }
-      try await CommandProcess.run(arguments(origin, "--drain-timeout", "3600")) { proxy in
-        let ports = try await proxy.ports()
-        let answer = try await RawClient.connect(to: ports.listen).exchange(
+      let limit = signals.count == 1 ? "0" : "3600"
+      try await CommandProcess.run(arguments(origin, "--drain-timeout", limit)) { proxy in
+        let answer = try await RawClient.connect(to: proxy.ports().listen).exchange(
           "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
         ) {
           await gate.arrived(1)
           proxy.signal(signals[0])
-          try await proxy.says(" stopping")
-          proxy.signal(signals[1])
-        }
-        #expect(answer == "")
-        #expect(try await proxy.end().status == 0)
-      }
-    }
-  }
-
-  @Test("--drain-timeout limits the time for requests in flight")
-  func drainTimeout() async throws {
-    let gate = Gate()
-    try await withOrigin {
-      _ in
-      await gate.wait()
-      return .init()
-    } _: { origin in
-      defer { gate.open() }
-      try await CommandProcess.run(arguments(origin, "--drain-timeout", "0")) { proxy in
-        let ports = try await proxy.ports()
-        let answer = try await RawClient.connect(to: ports.listen).exchange(
-          "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-        ) {
-          await gate.arrived(1)
-          proxy.signal(SIGTERM)
+          if signals.count > 1 {
+            try await proxy.says(" stopping")
+            proxy.signal(signals[1])
+          }
         }
         #expect(answer == "")
         #expect(try await proxy.end().status == 0)
