@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import HTTPCaching
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import HTTPCacheProxy
@@ -11,12 +11,12 @@ import Testing
 @Suite("Content between a socket and its reader", .timeLimit(.minutes(10)))
 struct BodyFeedTests {
   private final class Signals: Sendable {
-    let all = Mutex<[BodyFeed.Signal]>([])
-    var demands: Int { all.withLock { $0.count { if case .demand = $0 { true } else { false } } } }
+    let all = Recorder<BodyFeed.Signal>()
+    var demands: Int { all.all.count { if case .demand = $0 { true } else { false } } }
   }
 
   private func feed(_ transit: TransitBudget, _ signals: Signals = Signals()) -> BodyFeed {
-    BodyFeed(transit: transit) { signal in signals.all.withLock { $0.append(signal) } }
+    BodyFeed(transit: transit) { signals.all.add($0) }
   }
 
   @Test("One-byte chunks occupy about their size and keep no read buffer alive")

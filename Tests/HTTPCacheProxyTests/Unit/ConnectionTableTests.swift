@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
-import CacheMutex
+import Foundation
 import HTTPCacheObserving
 import HTTPTypes
 import Logging
@@ -12,14 +12,6 @@ import TestSupport
 import Testing
 
 @testable import HTTPCacheProxy
-
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
 
 @Suite("Places of connections", .timeLimit(.minutes(10)))
 struct ConnectionTableTests {
@@ -53,11 +45,7 @@ struct ConnectionTableTests {
     let statistics = ProxyStatistics()
     let table: ConnectionTable
     private(set) var connections: [Connection] = []
-    private let calls = Calls()
-
-    private final class Calls: Sendable {
-      let count = Mutex(0)
-    }
+    private let calls = EventCount()
 
     init(_ limit: Int, perAddress: Int? = nil) {
       table = ConnectionTable(
@@ -66,12 +54,12 @@ struct ConnectionTableTests {
     }
 
     /// How often the table has said that there may be room.
-    var calledBack: Int { calls.count.withLock { $0 } }
+    var calledBack: Int { calls.count }
 
     /// Tries to open a connection.
     func open() throws -> Connection? {
       let connection = try Connection(loop)
-      let isAdmitted = table.admit(connection.channel) { [calls] in calls.count.withLock { $0 += 1 } }
+      let isAdmitted = table.admit(connection.channel) { [calls] in calls.next() }
       guard isAdmitted else { return nil }
       connection.place = table.add(connection.channel, connection)
       connections.append(connection)

@@ -6,6 +6,7 @@ import HTTPCaching
 import HTTPTypes
 import NIOCore
 import NIOEmbedded
+import TestSupport
 import Testing
 
 @testable import HTTPCacheProxy
@@ -16,11 +17,7 @@ struct OriginConnectionTests {
   private struct Fixture: ~Copyable {
     let channel = EmbeddedChannel()
     let first: OriginConnection.Handle
-    private let idle = Idle()
-
-    private final class Idle: Sendable {
-      let handles = Mutex<[OriginConnection.Handle]>([])
-    }
+    private let idle = Recorder<OriginConnection.Handle>()
 
     init(
       _ timeouts: ProxyConfiguration.Timeouts = .init(), uptake: @escaping () -> PeerUptake = { PeerUptake() }
@@ -29,13 +26,13 @@ struct OriginConnectionTests {
       let connection = OriginConnection(
         channel: channel, limits: ProxyConfiguration.HeadLimits(), timeouts: timeouts,
         transit: TransitBudget(capacity: 1 << 20), uptake: uptake,
-        onIdle: { [idle] handle in idle.handles.withLock { $0.append(handle) } }, onEnd: { _ in })
+        onIdle: { [idle] in idle.add($0) }, onEnd: { _ in })
       try channel.pipeline.syncOperations.addHandler(connection)
       first = connection.handle()
     }
 
     /// The handles of the connection that were given back for further requests.
-    var returned: [OriginConnection.Handle] { idle.handles.withLock { $0 } }
+    var returned: [OriginConnection.Handle] { idle.all }
 
     func start(_ handle: OriginConnection.Handle, method: HTTPRequest.Method = .get)
       -> EventLoopFuture<OriginConnection.Reply>

@@ -2,17 +2,12 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
+import Foundation
 import SystemPackage
 import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 @Suite("Damaged and failing disks", .timeLimit(.minutes(10)))
 struct DamageTests {

@@ -2,15 +2,10 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 @Suite("Store directories", .timeLimit(.minutes(10)))
 struct DirectoryTests {

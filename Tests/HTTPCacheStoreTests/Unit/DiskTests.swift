@@ -2,18 +2,11 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
+import Foundation
 import SystemPackage
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#else
-  import Darwin
-#endif
 
 @Suite("The disk tier", .timeLimit(.minutes(10)))
 struct DiskTests {

@@ -10,12 +10,6 @@ import Testing
 
 @testable import HTTPCacheStore
 
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
-
 @Suite("Failing disks", .timeLimit(.minutes(10)))
 struct FailingDiskTests {
   let scratch = ScratchDirectory()
@@ -67,11 +61,7 @@ struct FailingDiskTests {
     }
     #expect(store.statistics.ioErrors > 0)
     files.set { $0 = .init() }
-    // Whatever the pause was, it ends.
-    var tries = 0
-    while store.insert(entry(key(500), number: 1, size: 3000, tiers: .disk)).id == nil, tries < 5000 {
-      tries += 1
-    }
+    store.insertAfterPause(500, size: 3000)
     store.flush()
     store.insert(entry(key(501), number: 2, size: 3000, tiers: .disk))
     store.close()
@@ -117,10 +107,10 @@ struct FailingDiskTests {
     let files = FaultyFileSystem()
     let room = 8 << 20
     files.set { $0.room = room }
-    let events = Mutex<[DiskEvent]>([])
+    let events = Recorder<DiskEvent>()
     var configuration = scratch.configuration(disk: 32 << 20)
     configuration.writeBuffer = writeBuffer
-    configuration.diskObserver = { event in events.withLock { $0.append(event) } }
+    configuration.diskObserver = { events.add($0) }
     let store = try CacheStore(configuration, files: files)
     // Several times as much as the file system takes.
     let count = 5 * room / size
@@ -151,10 +141,8 @@ struct FailingDiskTests {
     }
     store.flush()
     #expect(refused == 0 && store.disk?.capacity == 32 << 20)
-    store.disk?.log.events.drain()
-    let told = events.withLock { $0 }
-    #expect(told.map(\.kind) == [.full, .recovered])
-    #expect(told.first?.error?.errno == ENOSPC && store.statistics.ioErrors == 0)
+    #expect(events.kinds(store) == [.full, .recovered])
+    #expect(events.all.first?.error?.errno == ENOSPC && store.statistics.ioErrors == 0)
     store.close()
     let again = try CacheStore(configuration)
     #expect(holds(try #require(again.lookup(key(next - 1)).first), number: next - 1, size: size))
@@ -198,10 +186,10 @@ struct FailingDiskTests {
     arguments: [0, 64 << 10], [false, true])
   func largeInMemory(writeBuffer: Int, hasLength: Bool) throws {
     let files = FaultyFileSystem()
-    let events = Mutex<[DiskEvent]>([])
+    let events = Recorder<DiskEvent>()
     var configuration = scratch.configuration(memory: 16 << 20, disk: 64 << 20)
     configuration.writeBuffer = writeBuffer
-    configuration.diskObserver = { event in events.withLock { $0.append(event) } }
+    configuration.diskObserver = { events.add($0) }
     let store = try CacheStore(configuration, files: files)
     let size = 1 << 20
     let length = hasLength ? size : nil
@@ -224,8 +212,7 @@ struct FailingDiskTests {
     store.flush()
     store.clearMemory()
     for number in [100, 101] { #expect(isFound(number, size, in: store)) }
-    store.disk?.log.events.drain()
-    #expect(events.withLock { $0.map(\.kind) } == [.failing, .recovered])
+    #expect(events.kinds(store) == [.failing, .recovered])
   }
 
   @Test("The number of large bodies that stay in memory counts for the next attempt to write")
@@ -302,11 +289,11 @@ struct FailingDiskTests {
 
   /// Uses the store each time it is told something.
   private final class Meddler: Sendable {
-    let told = Mutex<[DiskEvent]>([])
+    let told = Recorder<DiskEvent>()
     let store = Mutex<CacheStore?>(nil)
 
     func add(_ event: DiskEvent) {
-      told.withLock { $0.append(event) }
+      told.add(event)
       guard let store = store.withLock({ $0 }) else { return }
       store.insert(entry(key(900), number: 900))
       store.remove(key(900))
@@ -332,8 +319,7 @@ struct FailingDiskTests {
       }
       store.remove(key(3))
       store.flush()
-      store.disk?.log.events.drain()
-      #expect(meddler.told.withLock { $0.map(\.kind).last } == (isFailing ? .failing : .recovered))
+      #expect(meddler.told.kinds(store).last == (isFailing ? .failing : .recovered))
     }
     meddler.store.withLock { $0 = nil }
     #expect(store.lookup(key(900)).isEmpty)
@@ -353,8 +339,7 @@ struct FailingDiskTests {
     #expect(store.lookup(key(3)).isEmpty)
     files.set { $0.failing = [:] }
     if isUsedAgain {
-      var tries = 0
-      while store.insert(entry(key(200), number: 200, tiers: .disk)).id == nil, tries < 5000 { tries += 1 }
+      store.insertAfterPause(200)
       store.flush()
     } else {
       store.close()

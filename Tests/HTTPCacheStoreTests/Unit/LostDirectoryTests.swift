@@ -1,41 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import Dispatch
+import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 @Suite("Lost store directories", .timeLimit(.minutes(10)))
 struct LostDirectoryTests {
   let scratch = ScratchDirectory()
   let other = ScratchDirectory()
-  private let events = EventLog()
-
-  private final class EventLog: Sendable {
-    let all = Mutex<[DiskEvent]>([])
-
-    /// What happened to a store, without what it happened to.
-    func kinds(_ store: CacheStore) -> [String] {
-      store.disk?.log.events.drain()
-      return all.withLock { $0.map(\.kind.description) }
-    }
-  }
+  private let events = Recorder<DiskEvent>()
 
   private func configuration(writeBuffer: Int) -> CacheStore.Configuration {
     var configuration = scratch.configuration(memory: 1 << 20, disk: 1 << 20)
     configuration.writeBuffer = writeBuffer
     configuration.sync = .removals
     configuration.largeBodyThreshold = 20_000
-    configuration.diskObserver = { [events] event in events.all.withLock { $0.append(event) } }
+    configuration.diskObserver = { [events] in events.add($0) }
     return configuration
   }
 
@@ -84,15 +69,14 @@ struct LostDirectoryTests {
     #expect(store.insert(entry(key(130), number: 130, tiers: .disk)).refusal?.reason == .inputOutput)
     store.remove(key(100))
     #expect(store.lookup(key(100)).isEmpty)
-    #expect(store.statistics.diskFailures == 1 && events.kinds(store) == ["failing"])
+    #expect(store.statistics.diskFailures == 1 && events.kinds(store) == [.failing])
 
     files.set {
       $0.isDirectoryGone = false
       $0.failing = [:]
     }
-    var tries = 0
-    while store.insert(entry(key(200), number: 200, tiers: .disk)).id == nil, tries < 5000 { tries += 1 }
-    #expect(events.kinds(store) == ["failing", "recovered"])
+    store.insertAfterPause(200)
+    #expect(events.kinds(store) == [.failing, .recovered])
     store.remove(key(101))
     store.close()
     let again = try CacheStore(configuration(writeBuffer: writeBuffer))
@@ -112,7 +96,7 @@ struct LostDirectoryTests {
     store.insert(entry(key(101), number: 101, size: 50_000, tiers: .disk))
     store.mark([StoreScope("scope")])
     store.flush()
-    #expect(events.kinds(store) == ["failing", "recovered"])
+    #expect(events.kinds(store) == [.failing, .recovered])
     #expect(try isCounted(store))
     var status = stat()
     #expect(stat(scratch.path.string, &status) == 0 && status.st_mode & 0o777 == 0o700)
@@ -158,7 +142,7 @@ struct LostDirectoryTests {
     try remove(scratch.path)
     for number in 100..<400 { store.insert(entry(key(number), number: number, size: 3000)) }
     store.flush()
-    #expect(events.kinds(store) == ["failing", "recovered"])
+    #expect(events.kinds(store) == [.failing, .recovered])
     #expect(store.usage.diskEntries > 50)
   }
 
@@ -198,7 +182,7 @@ struct LostDirectoryTests {
     let again = try CacheStore(configuration)
     #expect(holds(try #require(again.lookup(key(500)).first), number: 500, size: 50_000))
     #expect(holds(try #require(again.lookup(key(501)).first), number: 501))
-    #expect(events.kinds(store) == ["failing"])
+    #expect(events.kinds(store) == [.failing])
   }
 
   @Test(

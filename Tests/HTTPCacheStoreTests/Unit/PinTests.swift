@@ -3,17 +3,12 @@
 
 import BenchmarkHarness
 import CacheMutex
+import Foundation
 import SystemPackage
 import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 @Suite("Pinned keys", .timeLimit(.minutes(10)))
 struct PinTests {

@@ -3,16 +3,11 @@
 
 import BenchmarkHarness
 import CacheMutex
+import Foundation
 import SystemPackage
 import TestSupport
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 /// A directory in memory: what programs see of it, what of that has reached the disk, and what has not yet.
 ///

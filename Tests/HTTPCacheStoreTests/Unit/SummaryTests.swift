@@ -121,11 +121,11 @@ struct SummaryTests {
   @Test("Opening a directory reports the progress by segments")
   func progress() throws {
     try fill()
-    let seen = Mutex<[OpeningProgress]>([])
+    let seen = Recorder<OpeningProgress>()
     var configuration = scratch.configuration()
-    configuration.openingProgress = { progress in seen.withLock { $0.append(progress) } }
+    configuration.openingProgress = { seen.add($0) }
     _ = try CacheStore(configuration)
-    let reports = seen.withLock { $0 }
+    let reports = seen.all
     #expect(reports.map(\.segmentsRead) == Array(1...reports.count))
     #expect(reports.allSatisfy { $0.segments == reports.count })
   }

@@ -2,16 +2,12 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
+import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 /// A directory of its own for one test, removed with everything in it.
 final class ScratchDirectory {
@@ -116,9 +112,26 @@ func holds(_ entry: StoredEntry, number: Int, size: Int = 100) -> Bool {
     && (try? entry.body.readAll()).map(Array.init) == pattern(number, size)
 }
 
+extension Recorder<DiskEvent> {
+  /// Returns the kinds of all events so far, including those that a store still has to report.
+  func kinds(_ store: CacheStore) -> [DiskEvent.Kind] {
+    store.disk?.log.events.drain()
+    return all.map(\.kind)
+  }
+}
+
 func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/\(number)") }
 
 extension CacheStore {
+  /// Stores an entry on a disk that works again, after as many attempts as its pause takes.
+  func insertAfterPause(_ number: Int, size: Int = 100) {
+    var tries = 0
+    while insert(entry(key(number), number: number, size: size, tiers: .disk)).id == nil, tries < 5000 {
+      tries += 1
+    }
+    #expect(tries < 5000)
+  }
+
   /// Whether the sums that the index on disk keeps are those of its entries.
   var hasRightSums: Bool {
     guard let disk else { return true }

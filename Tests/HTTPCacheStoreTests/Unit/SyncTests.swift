@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
@@ -35,7 +36,9 @@ struct SyncTests {
         }
         try #require(writer.commit().id != nil)
       } else {
-        try #require(store.insert(entry(key(number), number: number, size: size)).id != nil)
+        let id = try #require(store.insert(entry(key(number), number: number, size: size)).id)
+        // What an update leaves to be written does not keep the next entry from being synced.
+        store.updateMetadata(of: id, key: key(number), metadata: Array("head \(number)".utf8), storedAt: 1)
       }
       guard number > 50 || number < 8 else { continue }
       let after = try CacheStore(configuration, files: files.synced)
@@ -56,8 +59,9 @@ struct SyncTests {
     let store = try CacheStore(configuration, files: files)
     store.insert(entry(key(0)))
     files.set { $0.failing = [.sync: 5] }
-    for number in 1..<4 {
-      #expect(store.insert(entry(key(number), size: 50_000)).refusal?.reason == .inputOutput)
+    for (number, size) in [(1, 50_000), (2, 50_000), (3, 100)] {
+      #expect(store.insert(entry(key(number), size: size)).refusal?.reason == .inputOutput)
+      #expect(store.lookup(key(number)).isEmpty)
     }
     files.set { $0 = .init() }
     store.flush()

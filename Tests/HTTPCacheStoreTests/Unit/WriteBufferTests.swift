@@ -3,17 +3,12 @@
 
 import BenchmarkHarness
 import CacheMutex
+import Foundation
 import SystemPackage
 import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 @Suite("The write buffer", .timeLimit(.minutes(10)))
 struct WriteBufferTests {
@@ -65,22 +60,6 @@ struct WriteBufferTests {
     #expect(again.lookup(key(7)).isEmpty && again.usage.diskEntries == 19)
   }
 
-  @Test("When every store is synced, an insert is durable when it returns")
-  func everyStore() throws {
-    let files = FaultyFileSystem()
-    let store = try CacheStore(configuration(sync: .everyStore), files: files)
-    for number in 0..<5 {
-      let before = files.plan.withLock { $0.syncs }
-      let id = try #require(store.insert(entry(key(number), number: number)).id)
-      #expect(files.plan.withLock { $0.syncs } > before)
-      #expect(try CacheStore(scratch.copy().configuration()).usage.diskEntries == number + 1)
-      store.updateMetadata(of: id, key: key(number), metadata: [1], storedAt: 1)
-    }
-    files.set { $0.failing = [.sync: EIO] }
-    #expect(store.insert(entry(key(9), number: 9)).refusal?.reason == .inputOutput)
-    #expect(store.lookup(key(9)).isEmpty)
-  }
-
   @Test("The buffer exceeds its limit by at most one record per thread")
   func bounded() async throws {
     let files = FaultyFileSystem()
@@ -106,9 +85,9 @@ struct WriteBufferTests {
   @Test("Entries whose buffered changes cannot be written are lost", arguments: [true, false])
   func lost(writesHalf: Bool) throws {
     let files = FaultyFileSystem()
-    let events = Mutex<[DiskEvent]>([])
+    let events = Recorder<DiskEvent>()
     var configuration = configuration()
-    configuration.diskObserver = { event in events.withLock { $0.append(event) } }
+    configuration.diskObserver = { events.add($0) }
     let store = try CacheStore(configuration, files: files)
     for number in 0..<30 { store.insert(entry(key(number), number: number)) }
     store.flush()
@@ -129,16 +108,9 @@ struct WriteBufferTests {
     store.remove(key(1))
     store.insert(entry(key(50), number: 50))
     store.flush()
-    store.disk?.log.events.drain()
-    #expect(
-      events.withLock {
-        $0.count == 2 && $0.last == .recovered
-      })
-    guard let error = events.withLock({ $0.first })?.error, error.code == .inputOutput, error.errno == ENOSPC
-    else {
-      Issue.record("no event of the failure")
-      return
-    }
+    #expect(events.kinds(store).count == 2 && events.all.last == .recovered)
+    let error = try #require(events.all.first?.error)
+    #expect(error.code == .inputOutput && error.errno == ENOSPC)
     let again = try CacheStore(scratch.copy().configuration())
     #expect(again.lookup(key(1)).isEmpty)
     #expect(holds(try #require(again.lookup(key(3)).first), number: 3))
@@ -176,9 +148,7 @@ struct WriteBufferTests {
     #expect(store.statistics.diskFailures == 1)
     #expect(store.lookup(key(100)).first?.tier == .memory)
     files.set { $0 = .init() }
-    var tries = 0
-    while store.insert(entry(key(5000), number: 1, tiers: .disk)).id == nil, tries < 5000 { tries += 1 }
-    #expect(tries < 5000)
+    store.insertAfterPause(5000)
     for number in 0..<20 { #expect(store.insert(entry(key(number), number: number, tiers: .disk)).id != nil) }
   }
 

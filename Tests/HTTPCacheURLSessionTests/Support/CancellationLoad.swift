@@ -25,7 +25,7 @@ enum CancellationLoad {
   /// Runs so many rounds, and returns what is wrong with the results.
   static func run(_ kind: Kind, _ form: Form, rounds: Int) async throws -> [String] {
     let arrivals = Arrivals()
-    let problems = Mutex<[String]>([])
+    let problems = Recorder<String>()
     try await Setting.with { request in
       arrivals.note(request.target)
       return answer(request.target)
@@ -38,7 +38,7 @@ enum CancellationLoad {
       try await withThrowingTaskGroup(of: String?.self) { group in
         for number in 0..<rounds * atOnce {
           if number >= atOnce, let problem = try await group.next() ?? nil {
-            problems.withLock { $0.append(problem) }
+            problems.add(problem)
           }
           let path = kind == .hit ? "/hit" : "/\(kind.rawValue)/\(number)"
           group.addTask {
@@ -55,14 +55,14 @@ enum CancellationLoad {
             return problem(of: result, kind, moment)
           }
         }
-        for try await problem in group { if let problem { problems.withLock { $0.append(problem) } } }
+        for try await problem in group { if let problem { problems.add(problem) } }
       }
       session.finishTasksAndInvalidate()
       if delegate.repeatedEndCount > 0 {
-        problems.withLock { $0.append("\(delegate.repeatedEndCount) tasks ended twice") }
+        problems.add("\(delegate.repeatedEndCount) tasks ended twice")
       }
     }
-    return problems.withLock { $0 }
+    return problems.all
   }
 
   private static func answer(_ target: String) -> LoopbackOrigin.Response {

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
-import CacheMutex
 import Foundation
 import TestSupport
 import Testing
@@ -17,8 +16,8 @@ struct ArrivingContentTests {
   @Test("All of it is read, in order, however the two sides alternate", arguments: UInt64(0)..<24)
   func model(seed: UInt64) async throws {
     var random = SplitMix64(seed: seed)
-    let left = Mutex(0)
-    let (content, arrivals) = ArrivingContent.make { left.withLock { $0 += 1 } }
+    let left = EventCount()
+    let (content, arrivals) = ArrivingContent.make { left.next() }
     let reader = content.makeAsyncIterator()
     let most = [100, 40_000, 900_000].randomElement(using: &random) ?? 1
     var (added, read) = (0, 0)
@@ -41,7 +40,7 @@ struct ArrivingContentTests {
     }
     #expect(read == added)
     #expect(try await reader.next() == nil)
-    #expect(left.withLock { $0 } == 0)
+    #expect(left.count == 0)
   }
 
   @Test("A reader that waits gets what arrives, the end, or the error", arguments: [true, false])
@@ -87,20 +86,20 @@ struct ArrivingContentTests {
     "A reader that leaves ends the transfer once, and one that has read the end does not",
     arguments: [true, false])
   func leaving(isEarly: Bool) async throws {
-    let left = Mutex(0)
+    let left = EventCount()
     let arrivals: ArrivingContent.Arrivals
     do {
       let content: ArrivingContent
-      (content, arrivals) = ArrivingContent.make { left.withLock { $0 += 1 } }
+      (content, arrivals) = ArrivingContent.make { left.next() }
       arrivals.add(Self.bytes(2 * ArrivingContent.memoryLimit, from: 0))
       if !isEarly { arrivals.end(nil) }
       _ = try await content.makeAsyncIterator().next()
     }
-    #expect(left.withLock { $0 } == (isEarly ? 1 : 0))
+    #expect(left.count == (isEarly ? 1 : 0))
     // What comes now is not read.
     arrivals.add(Self.bytes(2 * ArrivingContent.memoryLimit, from: 0))
     arrivals.end(nil)
-    #expect(left.withLock { $0 } == (isEarly ? 1 : 0))
+    #expect(left.count == (isEarly ? 1 : 0))
   }
 
   @Test("A cancelled reader stops waiting")

@@ -22,14 +22,6 @@ struct ConcurrencyTests {
     let least = Atomic<Int>(1)
   }
 
-  private final class Mistakes: Sendable {
-    private let log = Mutex<[String]>([])
-    var all: [String] { log.withLock { $0 } }
-    func note(_ mistake: String?) {
-      if let mistake { log.withLock { $0.append(mistake) } }
-    }
-  }
-
   private struct Step: Sendable {
     var resources: [Resource]
     var cache: HTTPCache
@@ -105,7 +97,7 @@ struct ConcurrencyTests {
       let cache = HTTPCache(store: store, configuration: .init(kind: .shared), clock: clock)
       let step = Step(resources: (0..<6).map { _ in Resource() }, cache: cache)
       let capacity = store.capacity
-      let mistakes = Mistakes()
+      let mistakes = Recorder<String>()
       try await withThrowingTaskGroup(of: Void.self) { group in
         for index in 0..<5 {
           group.addTask {
@@ -117,11 +109,11 @@ struct ConcurrencyTests {
               // Each version is one writer's: who changes it knows which one is due.
               case (1, 0): try await step.change(number, isPost: round % 16 == 0)
               case (2, 0) where round % 64 == 0: cache.remove(.all)
-              default: mistakes.note(try await step.get(number))
+              default: if let mistake = try await step.get(number) { mistakes.add(mistake) }
               }
               let usage = store.usage
               if usage.memoryBytes > capacity.memory || usage.diskBytes > capacity.disk {
-                mistakes.note("\(usage)")
+                mistakes.add("\(usage)")
               }
             }
           }

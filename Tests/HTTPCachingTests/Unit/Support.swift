@@ -9,12 +9,6 @@ import HTTPTypes
 import SystemPackage
 import TestSupport
 
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Darwin)
-  import Darwin
-#endif
-
 /// Writes down the events of a cache.
 final class EventLog: Sendable {
   private let log = Recorder<CacheEvent>()

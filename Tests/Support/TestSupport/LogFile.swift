@@ -3,14 +3,6 @@
 
 import Foundation
 
-#if canImport(Darwin)
-  import Darwin
-#elseif canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#endif
-
 /// The path of a log in a directory of its own, which is removed with this object.
 package final class LogFile: Sendable {
   package let path: String

@@ -3,6 +3,7 @@
 
 import CacheMutex
 import Histogram
+import TestSupport
 import Testing
 
 @testable import BenchmarkHarness
@@ -82,7 +83,7 @@ import Testing
   @Test func `caches take turns, each in an empty directory of its own`() throws {
     final class Diary: Sendable {
       let names = Mutex<[String]>([])
-      let directories = Mutex<[String]>([])
+      let directories = Recorder<String>()
     }
     struct Nothing: BenchCache {
       func operation(_ action: Action) -> Operation? { { _ in true } }
@@ -94,7 +95,7 @@ import Testing
       valueSize: 1)
     func entrant(_ name: Contender) -> Contest.Entrant {
       filling.entrant(name, by: .store, then: [.get]) { directory in
-        diary.directories.withLock { $0.append(directory) }
+        diary.directories.add(directory)
         diary.names.withLock { names in
           if names.last != name.rawValue { names.append(name.rawValue) }
         }
@@ -108,7 +109,7 @@ import Testing
     #expect(measurements.allSatisfy { $0.byRound.count == 2 })
     // Ours, the other; then the other first, and ours.
     #expect(diary.names.withLock { $0 } == [Contender.ours, .dictionary, .ours].map(\.rawValue))
-    let directories = diary.directories.withLock { $0 }
+    let directories = diary.directories.all
     #expect(Set(directories).count == directories.count)
   }
 }

@@ -3,8 +3,8 @@
 
 import ArgumentParser
 import BenchmarkHarness
-import CacheMutex
 import HTTPCacheStore
+import TestSupport
 import Testing
 
 @testable import CacheBench
@@ -91,7 +91,7 @@ import Testing
 
   @Test func `a round continues where the previous one ended`() throws {
     let arrivals = Arrivals(Array(0..<7)[...])
-    let seen = Seen()
+    let seen = Recorder<Int>()
     let lane = Lane(name: .ours, action: .churn) { _ in
       { position in
         seen.add(position)
@@ -137,10 +137,4 @@ import Testing
     #expect(Set(measurements.map(\.action)) == [.churn])
     #expect(measurements.allSatisfy { $0[.hitRatio] == nil })
   }
-}
-
-private final class Seen: Sendable {
-  private let positions = Mutex<[Int]>([])
-  func add(_ position: Int) { positions.withLock { $0.append(position) } }
-  var all: [Int] { positions.withLock { $0 } }
 }

@@ -232,17 +232,13 @@ struct ResponseTests {
       ("GET", "HTTP/1.1 2", 1, "502"), ("GET", "HTTP/1.1 100 Continue\r\n\r\n", 1, "502"),
     ])
   func retry(method: String, beginning: String, attempts: Int, status: String) async throws {
-    let count = Mutex(0)
+    let count = EventCount()
     try await ProxyFixture.run(origin: { request, connection in
       guard request.contains("/again") else {
         try await connection.send(ok("first"))
         return true
       }
-      let number = count.withLock { count in
-        count += 1
-        return count
-      }
-      if number == 1 {
+      if count.next() == 1 {
         try await connection.send(beginning)
         return false
       }
@@ -253,21 +249,17 @@ struct ResponseTests {
       let answer = try await proxy.exchange(
         "\(method) /again HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
       #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
-      #expect(count.withLock { $0 } == attempts)
+      #expect(count.count == attempts)
     }
   }
 
   @Test("A request is retried once, and not on another idle connection")
   func retryOnce() async throws {
-    let arrivals = Mutex(0)
+    let arrivals = EventCount()
     let together = Gate()
     try await ProxyFixture.run(origin: { request, connection in
       if request.contains("/fill") {
-        let count = arrivals.withLock { count in
-          count += 1
-          return count
-        }
-        if count == 5 { together.open() }
+        if arrivals.next() == 5 { together.open() }
         await together.pass()
         try await connection.send(ok("filled"))
         return true

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheProxy
 import NIOCore
@@ -279,11 +278,11 @@ struct UpgradeTests {
 
   @Test("A tunnel ends when the proxy stops")
   func ending() async throws {
-    let ended = Mutex(0)
+    let ended = EventCount()
     let origin: RawOrigin.Answering = { _, connection in
       try await connection.send(Self.switching)
       _ = await connection.readAll()
-      ended.withLock { $0 += 1 }
+      ended.next()
       return false
     }
     try await ProxyFixture.run({ $0.timeouts.drain = .zero }, origin: origin) { proxy in
@@ -294,7 +293,7 @@ struct UpgradeTests {
         expect(await conversation.readAll(), endsWith: "\r\n\r\n")
       }
     }
-    #expect(ended.withLock { $0 } == 1)
+    #expect(ended.count == 1)
   }
 
   @Test("A reset of one side of a tunnel ends the other")

@@ -2,16 +2,12 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
+import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 @Suite("The log", .timeLimit(.minutes(10)))
 struct LogPartTests {
@@ -118,18 +114,18 @@ struct LogPartTests {
     files.set { $0.failing = [:] }
     check(log.insert(bench.record(4)))
     log.events.drain()
-    let events = told.events.withLock { $0 }
+    let events = told.events.all
     #expect(events.count == 2 && events.last == .recovered && bench.context.counters.failures.value == 1)
   }
 
   /// What an observer was told, which asks the log each time.
   private final class Told: Sendable {
-    let events = Mutex<[DiskEvent]>([])
+    let events = Recorder<DiskEvent>()
     let probe = Mutex<(@Sendable () -> Int)?>(nil)
 
     func add(_ event: DiskEvent) {
       _ = probe.withLock { $0 }?()
-      events.withLock { $0.append(event) }
+      events.add(event)
     }
   }
 }

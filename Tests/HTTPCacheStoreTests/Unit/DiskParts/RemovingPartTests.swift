@@ -2,16 +2,12 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
+import Foundation
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
-
-#if canImport(Glibc)
-  import Glibc
-#else
-  import Darwin
-#endif
 
 @Suite("Syncing, removals, sweeps and body files", .timeLimit(.minutes(10)))
 struct RemovingPartTests {
@@ -65,8 +61,8 @@ struct RemovingPartTests {
   @Test("The disk recovers once a body that could not be opened is synced")
   func failedBody() throws {
     let (scratch, files) = (ScratchDirectory(), FaultyFileSystem())
-    let told = Mutex<[DiskEvent.Kind]>([])
-    let bench = try PartBench(files, at: scratch.path) { event in told.withLock { $0.append(event.kind) } }
+    let told = Recorder<DiskEvent.Kind>()
+    let bench = try PartBench(files, at: scratch.path) { event in told.add(event.kind) }
     let log = filled(bench)
     var writer = try BodyFileWriter(BodyFiles(log: log))
     try writer.append(pattern(1, 300_000)[...])
@@ -77,7 +73,7 @@ struct RemovingPartTests {
     files.set { $0.failing = [:] }
     #expect(Syncer(log).sync(withBodies: true))
     log.events.drain()
-    #expect(told.withLock { $0 } == [.failing, .recovered])
+    #expect(told.all == [.failing, .recovered])
   }
 
   // MARK: Removing

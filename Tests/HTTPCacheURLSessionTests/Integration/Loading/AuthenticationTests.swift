@@ -8,6 +8,7 @@ import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import Loopback
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -117,16 +118,16 @@ struct AuthenticationTests {
 
   @Test("A challenge counts the refused credentials of its task, so that a closure can give up")
   func failureCount() async throws {
-    let counts = Mutex<[Int]>([])
+    let counts = Recorder<Int>()
     var options = CachingOptions()
     options.authenticate = { challenge in
-      counts.withLock { $0.append(challenge.previousFailureCount) }
+      counts.add(challenge.previousFailureCount)
       guard challenge.previousFailureCount < 2 else { return (.cancelAuthenticationChallenge, nil) }
       return (.useCredential, Self.credential("wrong \(challenge.previousFailureCount)"))
     }
     try await Setting.with(options: options, Self.guarded) { setting async throws in
       #expect(try await setting.load().response.statusCode == 401)
-      #expect(counts.withLock { $0 } == [0, 1, 2])
+      #expect(counts.all == [0, 1, 2])
       #expect(setting.origin.requestCount == 3)
     }
   }
@@ -176,13 +177,10 @@ struct AuthenticationTests {
 
   @Test("A wrong password ends with the 401, however often it is given", arguments: [true, false])
   func wrong(isAlwaysTheSame: Bool) async throws {
-    let count = Mutex(0)
+    let count = EventCount()
     var options = CachingOptions()
     options.authenticate = { _ in
-      let number = count.withLock {
-        $0 += 1
-        return $0
-      }
+      let number = count.next()
       return (.useCredential, Self.credential(isAlwaysTheSame ? "wrong" : "wrong \(number)"))
     }
     try await Setting.with(options: options, Self.guarded) { setting async throws in

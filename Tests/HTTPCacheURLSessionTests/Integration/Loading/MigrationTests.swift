@@ -92,9 +92,9 @@ struct MigrationTests {
       return request.fields[.ifNoneMatch] == nil
         ? .init(fields: fields, body: "content") : .init(status: 304, fields: fields)
     } test: { setting async throws in
-      let served = Mutex<[CachedResponse.Source?]>([])
+      let served = Recorder<CachedResponse.Source?>()
       setting.cache.observe([.served, .answered]) { event in
-        served.withLock { $0.append(event.source) }
+        served.add(event.source)
       }
       #expect(try await setting.load().source == .network)
       #expect(try await setting.load().source == .hit)
@@ -102,7 +102,7 @@ struct MigrationTests {
       #expect(try await setting.load().source == .validated)
       #expect(
         seen.withLock { $0 } == ["middleware ", "willSend ", #"middleware "1""#, #"willSend "1""#])
-      #expect(served.withLock { $0 } == [.network, .hit, .validated])
+      #expect(served.all == [.network, .hit, .validated])
     }
   }
 

@@ -61,11 +61,11 @@ struct OptionsTests {
         ? CachedURLResponse(
           response: proposed.response, data: proposed.data, userInfo: nil, storagePolicy: .notAllowed) : nil
     }
-    let events = Mutex<[CacheEngine.Reason?]>([])
+    let events = Recorder<CacheEngine.Reason?>()
     try await Setting.with(
       options: options,
       configure: {
-        $0.observe([.notStored]) { event in events.withLock { $0.append(event.reason) } }
+        $0.observe([.notStored]) { events.add($0.reason) }
       }
     ) { _ in
       Self.fresh(String(repeating: "x", count: 100_000))
@@ -77,16 +77,16 @@ struct OptionsTests {
         #expect(answer.response.cacheStatus?.isStored == false)
       }
       #expect(setting.cache.store.usage.memoryEntries == 0)
-      #expect(events.withLock { $0 } == [.refusedByApplication, .refusedByApplication])
+      #expect(events.all == [.refusedByApplication, .refusedByApplication])
     }
   }
 
   @Test("willCache is not called for forbidden or already stored responses")
   func notAsked() async throws {
-    let count = Mutex(0)
+    let count = EventCount()
     var options = CachingOptions()
     options.willCache = { proposed, _ in
-      count.withLock { $0 += 1 }
+      count.next()
       return proposed
     }
     try await Setting.with(options: options) { request in
@@ -96,11 +96,11 @@ struct OptionsTests {
         body: "x")
     } test: { setting async throws in
       _ = try await setting.load("/no")
-      #expect(count.withLock { $0 } == 0)
+      #expect(count.count == 0)
       for _ in 1...2 { _ = try await setting.load("/yes") }
       setting.clock.advance(seconds: 61)
       #expect(try await setting.load("/yes").source == .validated)
-      #expect(count.withLock { $0 } == 1)
+      #expect(count.count == 1)
     }
   }
 

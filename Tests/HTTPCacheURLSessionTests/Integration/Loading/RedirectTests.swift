@@ -8,6 +8,7 @@ import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
 import Loopback
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -37,10 +38,10 @@ struct RedirectTests {
     "A stored redirect is served once per load, wherever its target comes from",
     arguments: [true, false])
   func servedOnce(targetIsStored: Bool) async throws {
-    let served = Mutex<[String]>([])
+    let served = Recorder<String>()
     try await Setting.with(
       configure: {
-        $0.observe { event in if event.action == .served { served.withLock { $0.append(event.uri) } } }
+        $0.observe { event in if event.action == .served { served.add(event.uri) } }
       }
     ) { request in
       request.target == "/from"
@@ -49,7 +50,7 @@ struct RedirectTests {
     } test: { setting async throws in
       for _ in 1...2 { #expect(try await setting.load("/from").text == "arrived") }
       #expect(
-        served.withLock { $0 }
+        served.all
           == (targetIsStored ? ["/from", "/to"] : ["/from"]).map { setting.origin.url($0) })
     }
   }

@@ -124,7 +124,7 @@ struct SessionShapeTests {
   #if canImport(FoundationNetworking)
     /// A delegate that has what Foundation on Linux cannot tell it, and counts.
     private final class Hooks: NSObject, URLSessionDataDelegate, Sendable {
-      let calls = Mutex(0)
+      let calls = EventCount()
       let status = Mutex<Int?>(nil)
       let end = Gate()
 
@@ -132,7 +132,7 @@ struct SessionShapeTests {
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposed: CachedURLResponse,
         completionHandler: @escaping (CachedURLResponse?) -> Void
       ) {
-        calls.withLock { $0 += 1 }
+        calls.next()
         completionHandler(nil)
       }
 
@@ -140,7 +140,7 @@ struct SessionShapeTests {
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
       ) {
-        calls.withLock { $0 += 1 }
+        calls.next()
         completionHandler(nil)
       }
 
@@ -148,7 +148,7 @@ struct SessionShapeTests {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
       ) {
-        calls.withLock { $0 += 1 }
+        calls.next()
         completionHandler(.performDefaultHandling, nil)
       }
 
@@ -176,7 +176,7 @@ struct SessionShapeTests {
         session.dataTask(with: try setting.request(path)).resume()
         await hooks.end.wait()
         #expect(hooks.status.withLock { $0 } == status)
-        #expect(hooks.calls.withLock { $0 } == 0)
+        #expect(hooks.calls.count == 0)
         session.finishTasksAndInvalidate()
       }
     }

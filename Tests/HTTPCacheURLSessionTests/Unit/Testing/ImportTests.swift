@@ -130,13 +130,13 @@ struct RecordingTests {
       try Data().write(to: URL(fileURLWithPath: directory + "/file"))
       let stubs = HTTPStubs()
       stubs.on(.get, "/", .text("x"))
-      let errors = Mutex<[String]>([])
+      let errors = Recorder<String>()
       let transport = ResponseFolder(directory + "/file/folder").recording(stubs.transport) { error in
-        errors.withLock { $0.append("\(error)") }
+        errors.add("\(error)")
       }
       let asked = try #require(request("https://a.test/"))
       #expect(try await transport(asked, .empty).body.bytes?.count == 1)
-      #expect(errors.withLock { $0.first }?.contains("cannot write to the folder") == true)
+      #expect(errors.all.first?.contains("cannot write to the folder") == true)
     }
   }
 }

@@ -131,6 +131,8 @@ struct FailureLogTests {
     #expect(lines.count == 2)
     #expect(lines.first?.hasPrefix("warning the disk fails; responses are kept in memory only: ") == true)
     #expect(lines.last == "notice it works again 0")
+    // Otherwise it would end together with the others, in any order.
+    cache.hub.diskChanged(.recovered)
     let ends: [(CacheEvent.Action, CacheEvent.Action)] = [
       (.sharedTierUnavailable, .sharedTierAvailable), (.outOfStep, .inStep),
     ]

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
@@ -16,18 +15,14 @@ struct TransitTests {
 
   /// Pieces of a content, which are counted when they are asked for.
   private final class Pieces: Sendable {
-    let given = Mutex(0)
+    let given = EventCount()
     let count: Int
 
     init(_ count: Int) { self.count = count }
 
     var stream: ByteStream {
       AsyncThrowingStream { [self] in
-        let number = given.withLock { given in
-          given += 1
-          return given
-        }
-        return number <= count ? TransitTests.piece[...] : nil
+        given.next() <= count ? TransitTests.piece[...] : nil
       }
     }
   }
