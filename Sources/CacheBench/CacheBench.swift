@@ -21,8 +21,9 @@ struct CacheBench: AsyncParsableCommand {
       cannot be written to standard output.
       """,
     subcommands: [
-      Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, MemoryCommand.self,
-      DiskCommand.self, HashCommand.self, ReplayCommand.self, DiskChildCommand.self, ServersCommand.self,
+      Quick.self, Throughput.self, Latency.self, Session.self, WorkloadCommand.self, ScaleCommand.self,
+      MemoryCommand.self, DiskCommand.self, HashCommand.self, ReplayCommand.self, DiskChildCommand.self,
+      ServersCommand.self,
     ],
     defaultSubcommand: Quick.self)
 }

@@ -15,7 +15,7 @@ struct Pictures {
     let entries = rows(.memory).first?.text(.entries) ?? ""
     return [
       ("Throughput", sets(.throughput, throughput)), ("Latency", sets(.latency, latency)),
-      ("Hit ratio by capacity", hitRatios),
+      ("Hit ratio by capacity", hitRatios), ("By the number of entries", scales),
       (
         "Memory",
         bars(
@@ -142,10 +142,25 @@ struct Pictures {
     }
   }
 
+  /// A picture for each action, on a logarithmic scale.
+  private var scales: [Picture] {
+    Action.allCases.compactMap { action in
+      let some = rows(.scale).filter { $0.action == action }
+      return some.isEmpty
+        ? nil
+        : plot(
+          "\(action.rawValue), in memory", some, x: .entries, y: .processorNanoseconds, xTitle: "entries",
+          yTitle: "processor time", fromZero: nil
+        ) { $0.policy }
+    }
+  }
+
   /// A line for each contender.
+  ///
+  /// - Parameter fromZero: `nil` for a logarithmic scale.
   private func plot(
     _ title: String, _ some: [Measurement], x: Metric, y: Metric, xTitle: String, yTitle: String,
-    fromZero: Bool, name: (Contender) -> String
+    fromZero: Bool?, name: (Contender) -> String
   ) -> Picture {
     let lines = Contender.allCases.compactMap { contender -> Plot.Line? in
       let points = some.filter { $0.contender == contender }.map { ($0[x] ?? 0, $0[y] ?? 0) }
@@ -154,10 +169,12 @@ struct Pictures {
         name: name(contender), color: contender.color, points: points.sorted { $0.0 < $1.0 },
         isDashed: contender.isFloor)
     }
+    let values = some.map { $0[y] ?? 0 }
     return .plot(
       Plot(
         title: title, xTitle: xTitle, yTitle: yTitle, x: .steps(some.map { $0[x] ?? 0 }, label: x.unit.mark),
-        y: .linear(some.map { $0[y] ?? 0 }, fromZero: fromZero, label: y.unit.mark), lines: lines
+        y: fromZero.map { .linear(values, fromZero: $0, label: y.unit.mark) }
+          ?? .logarithmic(values, label: y.unit.mark), lines: lines
       ) { "\($0.name), \(xTitle) \(x.unit.mark($1)): \(y.text($2))" })
   }
 }

@@ -23,6 +23,9 @@ package enum Action: String, CaseIterable, Codable, Sendable {
   case mixed = "get, or store"
   /// Adding a new entry to a full cache, which evicts another.
   case churn = "store and evict"
+  // Of many entries: all that a prefix selects, and all.
+  case purgePrefix = "purge by prefix, 100 match"
+  case removeAll = "remove everything"
   /// The engine's outcome for a new response: fields parsed, whether and how long to store it.
   case judge = "judge a response"
   /// XXH3 of some bytes, as keys and records are hashed.

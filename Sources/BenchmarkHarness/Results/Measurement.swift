@@ -14,6 +14,8 @@ package struct Measurement: Codable, Hashable, Sendable {
     /// The speed as a multiple of another contender's in the same run.
     case ratio
     case session, replay, memory, churn, cold, reopen
+    /// Operations in memory by the number of entries.
+    case scale
     /// Requests to a proxy that runs as a process.
     case proxy
     /// Responses in a shared tier.

@@ -181,6 +181,15 @@ extension Report {
             "by its own count": .accountedBeyond,
           ])
       )
+    case .scale:
+      return (
+        "Processor time of an operation in memory, by the number of entries", 2,
+        [contender, action]
+          + figures([
+            "entries": .entries, "values": .valueBytes, "processor time": .processorNanoseconds,
+            "beyond key and value": .residentBeyond, "memory left": .residentBytes,
+          ])
+      )
     case .churn:
       return (
         "Churn at capacity; one put in ten replaces an entry", 1,

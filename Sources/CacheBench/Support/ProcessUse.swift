@@ -36,8 +36,8 @@ struct MemoryUse: Sendable {
     #endif
   }
 
-  /// The second number of statm: pages.
-  private static var resident: Int? {
+  /// Bytes of physical memory now: the second number of statm, in pages.
+  static var resident: Int? {
     guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
     let words = text.split(separator: " ")
     guard words.count > 1, let pages = Int(words[1]) else { return nil }

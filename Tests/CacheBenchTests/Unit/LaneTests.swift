@@ -34,6 +34,15 @@ import Testing
     }
   }
 
+  @Test(arguments: [Contender.ours, .oursS3FIFO])
+  func `every operation is measured for a number of entries`(policy: Contender) throws {
+    let bench = ScaleBench(
+      valueSize: 10, eviction: policy, operations: 1000, progress: ProgressLine(isShown: false))
+    let rows = try bench.run(10_000)
+    #expect(rows.map(\.action) == [.store, .getAndRead, .churn, .purgePrefix, .removeAll])
+    #expect(rows.allSatisfy { $0[.entries] == 10_000 && $0[.processorNanoseconds] ?? 0 > 0 })
+  }
+
   @Test func `all keys have 64 bytes and differ`() {
     let keys = (0..<1000).map { Keys.key($0) }
     #expect(Set(keys).count == 1000)
