@@ -109,15 +109,17 @@ extension HTTPCache {
     store.sweep(covers, in: keys) { entry in
       guard times?.contains(entry.storedAt) ?? true else { return .keep }
       let key = StoredKey(entry.key).cacheKey
-      let isWhole = covers(entry.key, key?.scopes.map { StoreScope($0) } ?? [])
+      func isCovered(_ scopes: [[UInt8]]) -> Bool {
+        entry.key.bytes.withUnsafeBytes { covers($0, scopes.map { StoreScope($0) }) }
+      }
+      let isWhole = isCovered(key?.scopes ?? [])
       // Most responses are in no group: they need not be decoded.
       if !isWhole, !entry.metadata.withUnsafeBytes({ StoredResponse.mayHaveGroups($0.bytes) }) {
         return .keep
       }
       var responses = entry.metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
       let meant = responses.indices.filter { index in
-        isWhole
-          || covers(entry.key, key.map { responses[index].scopes(under: $0).map { StoreScope($0) } } ?? [])
+        isWhole || isCovered(key.map { responses[index].scopes(under: $0) } ?? [])
       }
       if meant.isEmpty {
         // An entry that is not a response is meant as a whole. Its age says nothing about the responses that it leads to.

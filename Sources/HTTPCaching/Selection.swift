@@ -5,6 +5,14 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#else
+  import Darwin
+#endif
+
 extension HTTPCache {
   /// The stored responses that ``HTTPCache/remove(_:counting:)`` or ``HTTPCache/expire(_:)`` concerns.
   ///
@@ -142,8 +150,9 @@ extension HTTPCache.Selection {
   /// Says which entries are selected, whenever they were stored.
   var coverage: CacheStore.Coverage {
     switch extent {
-    case .target(let target, _): return keyCoverage { $0.isOf(target) }
-    case .patterns(let patterns): return keyCoverage { key in patterns.contains { key.isMeant(by: $0) } }
+    case .target(let target, _): return keyCoverage([Array(target.text.utf8)]) { $0.isOf(target) }
+    case .patterns(let patterns):
+      return keyCoverage(patterns.map(\.beginning)) { key in patterns.contains { key.isMeant(by: $0) } }
     case .groupOfAnyOrigin(let group):
       // As `CacheKey.scope(group:)` makes the scope of a group.
       let end = [0, 0] + Array(group.utf8)
@@ -161,11 +170,35 @@ extension HTTPCache.Selection {
     }
   }
 
-  private func keyCoverage(_ isMeant: @escaping @Sendable (StoredKey) -> Bool) -> CacheStore.Coverage {
+  /// Selects keys by their URIs.
+  ///
+  /// - Parameter beginnings: with one of these, each selected URI begins; or it ends with a part of one, if its responses
+  ///   are for all queries. So only the beginning of most keys is read.
+  private func keyCoverage(
+    _ beginnings: [[UInt8]], _ isMeant: @escaping @Sendable (StoredKey) -> Bool
+  ) -> CacheStore.Coverage {
     let partition = ownPartition
+    let place = partition.isEmpty ? [] : Array(partition.utf8) + [0]
+    let starts = beginnings.map { place + $0 }
     return { key, _ in
-      guard let key = key.map({ StoredKey($0) }) else { return false }
-      return key.isIn(partition: partition) && isMeant(key)
+      guard let key, starts.contains(where: { key.mayBegin(with: $0, from: place.count) }) else {
+        return false
+      }
+      let stored = StoredKey(StoreKey(Array(key)))
+      return stored.isIn(partition: partition) && isMeant(stored)
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Whether these bytes begin with others, or end before they differ. A NUL after the first `count` bytes is an end.
+  fileprivate func mayBegin(with other: [UInt8], from count: Int) -> Bool {
+    let length = Swift.min(self.count, other.count)
+    guard length > count, let start = baseAddress else { return true }
+    return other.withUnsafeBytes { other in
+      guard let other = other.baseAddress, memcmp(start, other, length) != 0 else { return true }
+      guard let end = memchr(start + count, 0, length - count) else { return false }
+      return memcmp(start, other, UnsafeRawPointer(end) - start) == 0
     }
   }
 }

@@ -40,6 +40,12 @@ public struct TargetPattern: Hashable, Sendable {
     kind == .prefix ? uri.starts(with: pattern) : matchesGlob(uri)
   }
 
+  /// The beginning of each URI that the pattern matches.
+  package var beginning: [UInt8] {
+    kind == .prefix
+      ? pattern : Array(pattern.prefix { $0 != UInt8(ascii: "*") && $0 != UInt8(ascii: "?") })
+  }
+
   /// Backtracking to the last `*` is enough.
   private func matchesGlob(_ text: ArraySlice<UInt8>) -> Bool {
     var (at, place) = (0, text.startIndex)

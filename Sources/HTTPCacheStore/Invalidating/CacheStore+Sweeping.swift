@@ -2,12 +2,13 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 extension CacheStore {
-  /// Says whether a sweep covers an entry, by its key and its scopes.
+  /// Says whether a sweep covers an entry, by the bytes of its key and its scopes.
   ///
   /// Without scopes, which the store does not know, it says whether an entry with this key may be covered. Without a key, it
-  /// says whether the scopes alone are enough. It is called on any thread, at any time, while inserts in flight may be older
-  /// than the sweep.
-  package typealias Coverage = @Sendable (_ key: StoreKey?, _ scopes: [StoreScope]?) -> Bool
+  /// says whether the scopes alone are enough. It is called on any thread, at any time, also under a lock, while inserts in
+  /// flight may be older than the sweep. The bytes are valid during the call only: they are read where memory keeps the
+  /// entry, without a copy.
+  package typealias Coverage = @Sendable (_ key: UnsafeRawBufferPointer?, _ scopes: [StoreScope]?) -> Bool
 
   /// An entry that a sweep visits, without its body.
   package struct SweptEntry: Sendable {
@@ -68,11 +69,11 @@ extension CacheStore {
       if let keys {
         for key in keys {
           let heads = sweep.heads(for: hasher.hash(key), disk)
-          change(heads.filter { $0.key == key && sweep.covers(key, nil) }, &sweep, decide)
+          change(heads.filter { $0.key == key && sweep.covers(key) }, &sweep, decide)
         }
       } else {
         while let heads = sweep.nextHeads(disk) {
-          change(heads.filter { sweep.covers($0.key, nil) }, &sweep, decide)
+          change(heads.filter { sweep.covers($0.key) }, &sweep, decide)
         }
       }
     }
@@ -81,15 +82,20 @@ extension CacheStore {
       if let keys { for key in keys { changes.advance(for: hasher.hash(key)) } } else { changes.advanceAll() }
     }
     if let keys {
-      for key in keys { change(memory.peek(key, hash: hasher.hash(key)), &sweep, decide) }
+      for key in keys where sweep.covers(key) {
+        change(memory.peek(key, hash: hasher.hash(key)).filter { $0.id.rawValue < number }, &sweep, decide)
+      }
     } else {
-      for shard in 0..<memory.shardCount { change(memory.entries(inShard: shard), &sweep, decide) }
+      for shard in 0..<memory.shardCount {
+        let found = memory.entries(inShard: shard) { $0.id < number && covers($0.key, nil) }
+        change(found, &sweep, decide)
+      }
     }
     if let disk {
       // What a pin has written meanwhile, and memory has evicted since.
       for hash in disk.sweeper.missedHashes {
         let heads = sweep.heads(for: hash, disk)
-        change(heads.filter { sweep.covers($0.key, nil) }, &sweep, decide)
+        change(heads.filter { sweep.covers($0.key) }, &sweep, decide)
       }
     }
     if let disk, let ended = sweep.disk { disk.sweeper.finish(ended) }
@@ -108,6 +114,8 @@ extension CacheStore {
       self.covers = covers
       self.number = number
     }
+
+    func covers(_ key: StoreKey) -> Bool { key.bytes.withUnsafeBytes { covers($0, nil) } }
 
     mutating func apply(_ changes: [Sweeper.Change], _ tier: DiskTier?) {
       guard let tier, var sweep = disk, !changes.isEmpty else { return }
@@ -133,10 +141,9 @@ extension CacheStore {
     _ entries: [StoredEntry], _ sweep: inout Sweeping, _ decide: (SweptEntry) -> SweepAction
   ) {
     var heads: [Sweeper.Head] = []
-    for entry in entries where entry.id.rawValue < sweep.number {
+    for entry in entries {
       let key = StoreKey(entry.key)
-      let wasVisited = disk?.sweeper.hasVisited(hasher.hash(key), id: entry.id.rawValue) ?? false
-      guard sweep.covers(key, nil), !wasVisited else { continue }
+      if disk?.sweeper.hasVisited(hasher.hash(key), id: entry.id.rawValue) ?? false { continue }
       heads.append(entry.head(key))
       if heads.count == 64 {
         change(heads, &sweep, decide)

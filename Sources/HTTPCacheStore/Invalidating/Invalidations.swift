@@ -177,7 +177,9 @@ final class Invalidations: Sendable {
       return isMarked ? nil : state.fences
     }
     // Outside of the lock, because comparing keys may take long.
-    return fences?.reversed().prefix { $0.number >= number }.contains { $0.covers(key, scopes) } ?? true
+    guard let newer = fences?.reversed().prefix(while: { $0.number >= number }) else { return true }
+    guard let key else { return newer.contains { $0.covers(nil, scopes) } }
+    return key.bytes.withUnsafeBytes { bytes in newer.contains { $0.covers(bytes, scopes) } }
   }
 
   /// Whether a sweep may concern something that began at a place in the sequence.

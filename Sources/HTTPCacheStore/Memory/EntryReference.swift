@@ -48,6 +48,13 @@ struct EntryReference: @unchecked Sendable {
     store_prefetch(start + (EntryBlock.Object.headOffset &+ EntryHead.narrowSize &+ keyCount &- 1))
   }
 
+  /// Prefetches the first lines, which have all of most keys.
+  @inline(__always)
+  func prefetchKey() {
+    store_prefetch(start)
+    store_prefetch(start + 64)
+  }
+
   /// Prefetches the first bytes of the entry's memory, up to this many, for writing.
   ///
   /// A copy into memory that was unused for long is soon made. But the next atomic operation waits until that memory

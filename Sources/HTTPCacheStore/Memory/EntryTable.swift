@@ -107,6 +107,32 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
   @inline(__always)
   subscript(position: Int) -> EntryReference? { places[position].entry }
 
+  /// Visits the entries with this tag and greater ones, in the order of their tags: so many places, and the rest of the
+  /// last tag.
+  ///
+  /// - Returns: the tag to continue with, whatever was added or removed meanwhile; `nil` at the end.
+  @inline(__always)
+  func visit(from tag: UInt32, placeCount: Int, _ work: (EntryReference) -> Void) -> UInt32? {
+    var position = start(of: tag)
+    let end = position + placeCount
+    for ahead in position..<min(length, position + Self.visitDistance) { places[ahead].entry?.prefetchKey() }
+    var last: UInt32?
+    while position < length {
+      if let entry = places[position].entry {
+        let tag = places[position].tag
+        if position >= end, tag != last { return tag }
+        last = tag
+        work(entry)
+      }
+      let ahead = position + Self.visitDistance
+      if ahead < min(length, end) { places[ahead].entry?.prefetchKey() }
+      position += 1
+    }
+    return nil
+  }
+  /// How many places ahead ``visit(from:placeCount:_:)`` prefetches.
+  private static let visitDistance = 16
+
   @inline(__always)
   func tag(_ position: Int) -> UInt32 { places[position].tag }
 

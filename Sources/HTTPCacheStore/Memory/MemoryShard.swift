@@ -179,6 +179,15 @@ struct MemoryShardState: ~Copyable, Sendable {
     return evicted
   }
 
+  /// Collects entries that are meant, from a tag on, in some hundred places: see ``EntryTable/visit(from:placeCount:_:)``.
+  func collect(
+    into found: inout [StoredEntry], from tag: UInt32, where isMeant: (EntryHead) -> Bool
+  ) -> UInt32? {
+    table.visit(from: tag, placeCount: 256) { entry in
+      if isMeant(entry.head) { found.append(StoredEntry(entry.entry, tier: .memory)) }
+    }
+  }
+
   /// Returns the entries stored at or after a time, last place first, so that a removal leaves the others in place.
   func positions(since time: Int64) -> [Int] {
     (0..<table.length).reversed().filter { position in head(position).map { $0.storedAt >= time } ?? false }

@@ -343,11 +343,18 @@ final class MemoryTier: Sendable {
 
   var shardCount: Int { shards.count }
 
-  /// Returns the entries of a shard. They do not count as used.
-  func entries(inShard number: Int) -> [StoredEntry] {
-    shards.withLock(number: number) { state in
-      (0..<state.placeCount).compactMap { state.entry($0).map { StoredEntry($0, tier: .memory) } }
+  /// Returns the entries of a shard that are meant. They do not count as used.
+  ///
+  /// An entry that is in the shard all the while is found. The lock is released after some hundred entries each.
+  ///
+  /// - Parameter isMeant: called under the shard's lock.
+  func entries(inShard number: Int, where isMeant: (EntryHead) -> Bool = { _ in true }) -> [StoredEntry] {
+    var found: [StoredEntry] = []
+    var next: UInt32? = 0
+    while let tag = next {
+      next = shards.withLock(number: number) { $0.collect(into: &found, from: tag, where: isMeant) }
     }
+    return found
   }
 
   func removeAll() {

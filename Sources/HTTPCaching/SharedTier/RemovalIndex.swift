@@ -76,7 +76,9 @@ struct RemovalIndex: Sendable {
     if number < floor { return true }
     func isRemoved(_ tag: Tag) -> Bool { tags[tag.hash].map { number < $0 } ?? false }
     return isRemoved(.key(key)) || scopes.contains { isRemoved(.scope($0)) || isRemoved(.group($0.group)) }
-      || rules.reversed().prefix(while: { number < $0.number }).contains { $0.covers(StoreKey(key), []) }
+      || key.withUnsafeBytes { key in
+        rules.reversed().prefix(while: { number < $0.number }).contains { $0.covers(key, []) }
+      }
   }
 }
 

@@ -53,8 +53,8 @@ extension SharedTierLink {
   /// told yet.
   func isCovered(_ key: [UInt8], _ scopes: [[UInt8]], since number: UInt64, _ state: State) -> Bool {
     state.index.covers(key, scopes: scopes, since: number)
-      || state.queue.contains {
-        $0.selection.coverage(StoreKey(key), scopes.map { StoreScope($0) })
+      || key.withUnsafeBytes { key in
+        state.queue.contains { $0.selection.coverage(key, scopes.map { StoreScope($0) }) }
       }
   }
 

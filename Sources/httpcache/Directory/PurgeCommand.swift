@@ -133,7 +133,7 @@ struct PurgeCommand: AsyncParsableCommand {
     return text(
       cache.sweep(
         { key, _ in
-          guard let key = key.map({ StoredKey($0) }) else { return false }
+          guard let key = key.map({ StoredKey(StoreKey(Array($0))) }) else { return false }
           return targets.contains { key.isOf($0) } || patterns.contains { key.isMeant(by: $0) }
         }, softly: soft))
   }

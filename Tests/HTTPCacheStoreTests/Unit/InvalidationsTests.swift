@@ -63,14 +63,14 @@ struct InvalidationsTests {
     let store = try CacheStore(.init(memoryCapacity: 1 << 20))
     do {
       let token = store.removalToken(for: key(1))
-      for number in 2..<1002 { store.sweep({ each, _ in each == key(number) }) { _ in .remove } }
+      for number in 2..<1002 { store.sweep(covering { $0 == key(number) }) { _ in .remove } }
       #expect(store.invalidations.fenceCount == 1000)
       #expect(store.insert(entry(key(1)), unlessRemovedSince: token).id != nil)
       #expect(store.insert(entry(key(2)), unlessRemovedSince: token).refusal?.reason == .removedSince)
       #expect(store.insert(entry(key(1001)), unlessRemovedSince: token).refusal?.reason == .removedSince)
     }
     // A fence stays as long as it may be needed.
-    store.sweep({ each, _ in each == key(5) }) { _ in .remove }
+    store.sweep(covering { $0 == key(5) }) { _ in .remove }
     #expect(store.invalidations.fenceCount <= 1)
   }
 

@@ -65,6 +65,40 @@ struct MemoryPartTests {
     }
   }
 
+  @Test("A visit in parts finds every entry that stays once, whatever changes meanwhile", arguments: 0..<3)
+  func visit(kind: Int) {
+    var random = SplitMix64(seed: UInt64(kind))
+    var table = EntryTable()
+    func tag() -> UInt32 {
+      switch kind {
+      case 0: .random(in: .min ... .max, using: &random)
+      case 1: .random(in: 0..<40, using: &random)
+      default: .max - .random(in: 0..<40, using: &random)
+      }
+    }
+    for number in 0..<1000 as Range<Int32> {
+      table.insert(reference(number), tag: tag(), standing: Standing())
+    }
+    var seen: [UInt64] = []
+    var gone: Set<UInt64> = []
+    var next: UInt32? = 0
+    var new: Int32 = 1000
+    while let start = next {
+      next = table.visit(from: start, placeCount: 50) { seen.append($0.head.id) }
+      for _ in 0..<100 {
+        table.insert(reference(new), tag: tag(), standing: Standing())
+        new += 1
+        let position = Int.random(in: 0..<table.length, using: &random)
+        guard let entry = table[position] else { continue }
+        gone.insert(entry.head.id)
+        table.remove(position).entry?.release()
+      }
+    }
+    let old = seen.filter { $0 < 1000 }
+    #expect(Set(old).count == old.count)
+    #expect(Set(old).union(gone).isSuperset(of: 0..<1000))
+  }
+
   @Test(
     "An entry lives as long as a table or another owner refers to it", arguments: [10, 100_000],
     [false, true])

@@ -167,7 +167,7 @@ struct ModelTests {
           (0..<30).contains { $0 % 7 == rest && key($0) == found }
         }
         let removes = Bool.random(using: &random)
-        let count = store.sweep({ key, _ in key.map(isMeant) ?? false }) {
+        let count = store.sweep(covering(isMeant)) {
           removes ? .remove : .update(metadata: $0.metadata)
         }
         let meant = model.items.count { $0.key % 7 == rest }

@@ -288,7 +288,7 @@ struct PinTests {
     #expect(store.lookup(key(0)).isEmpty && store.isPinned(key(0)))
     store.remove(key(1), keepingPin: true)
     #expect(store.lookup(key(1)).isEmpty && store.isPinned(key(1)))
-    store.sweep({ each, _ in each == key(2) }) { _ in .remove }
+    store.sweep(covering { $0 == key(2) }) { _ in .remove }
     #expect(store.lookup(key(2)).isEmpty && store.isPinned(key(2)))
     store.removeAll(since: 40_000)
     #expect(store.lookup(key(4)).isEmpty && store.isPinned(key(4)))
@@ -459,7 +459,7 @@ struct PinTests {
         stored[number] = nil
         pinned.removeAll { $0 == number }
       case 83:
-        store.sweep({ each, _ in each == key(number) }) { _ in .remove }
+        store.sweep(covering { $0 == key(number) }) { _ in .remove }
         stored[number] = nil
       case 84..<87:
         store.close()

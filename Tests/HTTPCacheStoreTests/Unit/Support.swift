@@ -9,6 +9,11 @@ import Testing
 
 @testable import HTTPCacheStore
 
+/// What a sweep covers, by its keys.
+func covering(_ isMeant: @escaping @Sendable (StoreKey) -> Bool) -> CacheStore.Coverage {
+  { key, _ in key.map { isMeant(StoreKey(Array($0))) } ?? false }
+}
+
 /// A directory of its own for one test, removed with everything in it.
 final class ScratchDirectory {
   let path: FilePath

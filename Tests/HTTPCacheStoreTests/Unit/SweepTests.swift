@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import SystemPackage
 import Testing
 
@@ -30,9 +31,7 @@ struct SweepTests {
     key.description.last?.wholeNumberValue?.isMultiple(of: 2) ?? false
   }
 
-  private static let evenKeys = { @Sendable (key: StoreKey?, _: [StoreScope]?) in
-    key.map { isEven($0) } ?? false
-  }
+  private static let evenKeys = covering(isEven)
 
   /// Twenty entries, two variants of key 4, and a large body under key 6.
   private func fill(_ store: CacheStore) {
@@ -96,6 +95,26 @@ struct SweepTests {
     try check(try open(place))
   }
 
+  @Test(
+    "A sweep in memory reads the keys where they are, each once, and nothing else of what it does not cover")
+  func keysOnly() throws {
+    let store = try open(.memory)
+    fill(store)
+    let places = (0..<20).flatMap { store.peek(key($0)) }.map { entry in
+      entry.block.withHead { UInt(bitPattern: $0.key.baseAddress) }
+    }
+    let read = Mutex<[UInt]>([])
+    var decisions = 0
+    let count = store.sweep { key, _ in
+      read.withLock { $0.append(UInt(bitPattern: key?.baseAddress)) }
+      return key?.elementsEqual("https://example.com/7".utf8) ?? false
+    } _: { _ in
+      decisions += 1
+      return .remove
+    }
+    #expect(count == decisions && read.withLock { $0.sorted() } == places.sorted())
+  }
+
   @Test("A sweep without a match changes nothing", arguments: Place.allCases)
   func nothingToDo(place: Place) throws {
     let store = try open(place)
@@ -155,11 +174,11 @@ struct SweepTests {
     let store = try open(.memory)
     let old = store.removalToken(for: key(1))
     for number in 0..<Invalidations.mostFences {
-      store.sweep({ each, _ in each == key(100 + number) }, in: []) { _ in .remove }
+      store.sweep(covering { $0 == key(100 + number) }, in: []) { _ in .remove }
     }
     #expect(!store.mayBeRemoved(key(1), since: old))
     let later = store.removalToken(for: key(1))
-    store.sweep({ each, _ in each == key(99) }, in: []) { _ in .remove }
+    store.sweep(covering { $0 == key(99) }, in: []) { _ in .remove }
     #expect(store.mayBeRemoved(key(1), since: old) && !store.mayBeRemoved(key(1), since: later))
   }
 

@@ -135,7 +135,7 @@ struct ThreadTests {
           let next = removed[number].value + 1
           removed[number].begin(next)
           let isSoft = step % 8 == 0
-          store.sweep({ each, _ in each == key(number) }) { _ in
+          store.sweep(covering { $0 == key(number) }) { _ in
             isSoft ? .update(metadata: Array("head \(Int.max)".utf8)) : .remove
           }
           removed[number].end(next)

@@ -342,6 +342,49 @@ struct PurgeTests {
     #expect(pattern.matches("https://example.com/a/b.css?v=1") == isMatch)
   }
 
+  @Test(
+    "A selection covers the keys of its partition whose URIs match, also those of responses for all queries",
+    arguments: ["", "p", "https://site.example"])
+  func coverage(partition: String) throws {
+    let targets = try [
+      "https://a.example/", "https://a.example/b?c=1", "https://a.example/b", "http://site.example/x",
+    ]
+    .map { try #require(TargetURI(absolute: $0)) }
+    let keys = ["", "p", "pq", "https://site.example"].flatMap { other in
+      targets.flatMap { target in
+        let key = CacheKey(target, partition: other)
+        return [
+          key, .pathAnchor(target, partition: other), .queryAnchor(target, partition: other),
+          CacheKey(bytes: CacheKey.annotationKey(of: key.bytes), uriStart: 0),
+          CacheKey(bytes: CacheKey.variantKey(of: key.bytes, number: 1, nonce: 2), uriStart: 0),
+        ].map(\.bytes)
+      }
+    }
+    let patterns: [TargetPattern] = [
+      .prefix(""), .prefix("https://a.example/"), .prefix("https://a.example/b?c"),
+      .prefix("https://site.example"),
+      .prefix("https://a.example/b?d"), .prefix("https://a.example/longer/than/all/keys/are"),
+      .glob("*"), .glob("https://a.example/?"), .glob("https://a.example/b?c=*"), .glob("*.example/x"),
+      .glob("http"),
+    ]
+    for pattern in patterns {
+      let covers = HTTPCache.Selection(.patterns([pattern]), partition: partition).coverage
+      for key in keys {
+        let stored = StoredKey(StoreKey(key))
+        let isMeant = stored.isIn(partition: partition) && stored.isMeant(by: pattern)
+        #expect(key.withUnsafeBytes { covers($0, nil) } == isMeant, "\(pattern), \(stored.url)")
+      }
+    }
+    for target in targets {
+      let covers = HTTPCache.Selection(.target(target, keepingPins: false), partition: partition).coverage
+      for key in keys {
+        let stored = StoredKey(StoreKey(key))
+        let isMeant = stored.isIn(partition: partition) && stored.isOf(target)
+        #expect(key.withUnsafeBytes { covers($0, nil) } == isMeant, "\(target.text), \(stored.url)")
+      }
+    }
+  }
+
   @Test("A pattern knows whether a URI with a given beginning can match")
   func beginnings() {
     // Compared with every text of a small alphabet that follows.

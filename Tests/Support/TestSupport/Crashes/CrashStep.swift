@@ -80,8 +80,11 @@ package enum CrashContent {
   package static func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/crash/\(number)") }
 
   /// Whether a key's number gives this rest.
-  @Sendable package static func isKey(_ key: StoreKey, withRest rest: Int) -> Bool {
-    key.description.split(separator: "/").last.flatMap { Int($0) }.map { $0 % rests == rest } ?? false
+  package static func keys(withRest rest: Int) -> CacheStore.Coverage {
+    { key, _ in
+      let name = key.map { String(decoding: $0, as: UTF8.self) }
+      return name?.split(separator: "/").last.flatMap { Int($0) }.map { $0 % rests == rest } ?? false
+    }
   }
 
   package static func scope(_ number: Int) -> StoreScope { StoreScope("scope \(number)") }

@@ -68,10 +68,10 @@ package struct CrashWorkload {
       store.mark([CrashContent.scope(scope)])
       end(true)
     case .sweep(let rest):
-      store.sweep({ key, _ in key.map { CrashContent.isKey($0, withRest: rest) } ?? false }) { _ in .remove }
+      store.sweep(CrashContent.keys(withRest: rest)) { _ in .remove }
       end(true)
     case .expire(let rest):
-      store.sweep({ key, _ in key.map { CrashContent.isKey($0, withRest: rest) } ?? false }) { entry in
+      store.sweep(CrashContent.keys(withRest: rest)) { entry in
         let isExpired = entry.metadata.split(separator: UInt8(ascii: " ")).count == 5
         return isExpired ? .keep : .update(metadata: entry.metadata + " 1".utf8)
       }
