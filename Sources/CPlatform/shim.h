@@ -44,3 +44,17 @@ static inline int spawn_close_from(posix_spawn_file_actions_t *actions, int from
   return result;
 }
 #endif
+
+#ifdef __APPLE__
+#include <malloc/malloc.h>
+#endif
+
+// Returns freed memory to the system, where the C library can. It takes about 70 ms for each GiB, and a thread that
+// allocates from the same arena may wait meanwhile.
+static inline void store_give_back_memory(void) {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#elif defined(__APPLE__)
+  malloc_zone_pressure_relief(NULL, 0);
+#endif
+}

@@ -461,7 +461,8 @@ public final class CacheStore: Sendable {
     return count
   }
 
-  /// Removes everything from memory, and leaves the disk as it is. It does not wait for the disk.
+  /// Removes everything from memory, returns that memory to the system, and leaves the disk as it is. It does not wait for
+  /// the disk.
   ///
   /// Call it when the system is short of memory. Entries that are also on disk are found there by the next lookup.
   /// Entries that only memory holds are gone. The capacities stay, and memory fills again. The call is not a removal:

@@ -49,13 +49,13 @@ extension CacheStore {
   ) -> Int {
     guard isOpen else { return 0 }
     counters.removals.increment()
-    return visit(covers, invalidations.fence(covers) { takeID() }, in: keys, decide)
+    return memory.givingBack { visit(covers, invalidations.fence(covers) { takeID() }, in: keys, decide) }
   }
 
   /// Visits the stored entries as a sweep does, but refuses no insert in flight.
   func visitAll(_ decide: (SweptEntry) -> SweepAction) {
     guard isOpen else { return }
-    _ = visit({ _, _ in true }, takeID(), in: nil, decide)
+    _ = memory.givingBack { visit({ _, _ in true }, takeID(), in: nil, decide) }
   }
 
   /// - Parameter number: entries with this id or a greater one are newer than the sweep.

@@ -27,6 +27,9 @@ struct EntryReference: @unchecked Sendable {
   @inline(__always)
   func take() -> EntryBlock { EntryBlock(object.takeRetainedValue()) }
 
+  /// The place of the entry in memory.
+  var address: UInt { UInt(bitPattern: start) }
+
   /// Takes another reference.
   @inline(__always)
   func retain() { _ = object.retain() }
@@ -68,8 +71,8 @@ struct EntryReference: @unchecked Sendable {
   /// Prefetches the memory that is needed to release the entry.
   @inline(__always)
   func prefetchHeader() {
-    store_prefetch(start)
-    // The last of the words that tell its cost, which may be in another line.
+    // From what `malloc` keeps before it to the last of the words that tell its cost, which are in two lines at most.
+    store_prefetch(start - 8)
     store_prefetch(start + EntryBlock.Object.headOffset + 8)
   }
 

@@ -54,6 +54,25 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     places.deallocate()
   }
 
+  /// Passes on all entries, with their references, in the memory of the table, which the caller deallocates. Behind them
+  /// it has room for as many.
+  consuming func takeEntries() -> (
+    entries: UnsafeMutableBufferPointer<EntryReference>, room: UnsafeMutablePointer<EntryReference>
+  ) {
+    let (places, length, count) = (places, length, count)
+    discard self
+    let memory = UnsafeMutableRawPointer(places)
+    // An entry takes half of the memory of its place.
+    var end = 0
+    for position in 0..<length {
+      guard let entry = places[position].entry else { continue }
+      memory.storeBytes(of: entry, toByteOffset: end, as: EntryReference.self)
+      end += MemoryLayout<EntryReference>.stride
+    }
+    let entries = memory.bindMemory(to: EntryReference.self, capacity: 2 * count)
+    return (UnsafeMutableBufferPointer(start: entries, count: count), entries + count)
+  }
+
   @inline(__always)
   private func home(of tag: UInt32) -> Int { Self.home(of: tag, size: size) }
 

@@ -87,14 +87,10 @@ final class MemoryShards: @unchecked Sendable {
   @inline(__always)
   func cost(of entry: EntryReference) -> Int { policy.cost(of: entry) }
 
-  /// Empties a shard, and returns the bytes that are free when it returns.
-  func removeAll(number: Int) -> Int {
+  /// Empties a shard, and returns what was in it.
+  func removeAll(number: Int) -> EntryTable {
     var all = EntryTable()
     change(number: number) { $0.removeAll(into: &all) }
-    var bytes = 0
-    for position in 0..<all.length {
-      if let entry = all[position] { bytes += cost(of: entry) }
-    }
-    return bytes
+    return all
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CPlatform
 import CacheMutex
 
 #if canImport(Glibc)
@@ -358,41 +359,62 @@ final class MemoryTier: Sendable {
   }
 
   func removeAll() {
-    for number in 0..<shards.count { budget.release(shards.removeAll(number: number)) }
-    spares.removeAll()
+    givingBack {
+      var emptied = EmptiedShards()
+      for number in 0..<shards.count {
+        emptied.add(shards.removeAll(number: number))
+        // The first at once, so that inserts find room while the others are sorted.
+        if number == 0 { emptied.release(cost: shards.cost, budget.release) }
+      }
+      emptied.release(cost: shards.cost, budget.release)
+      spares.removeAll()
+    }
   }
 
   func removeAll(since time: Int64) {
-    for number in 0..<shards.count {
-      var room = Room(budget: budget, spares: spares)
-      shards.change(number: number) { state in
-        for position in state.positions(since: time) { room.hold(state.detach(position)) }
+    givingBack {
+      for number in 0..<shards.count {
+        var room = Room(budget: budget, spares: spares)
+        shards.change(number: number) { state in
+          for position in state.positions(since: time) { room.hold(state.detach(position)) }
+        }
+        room.close()
       }
-      room.close()
     }
   }
+
+  /// Removes entries, and then returns free memory to the system if there is much less in use. Otherwise nearly all of it
+  /// would stay with the process: glibc returns only the memory at the end of its heaps.
+  func givingBack<Result>(_ remove: () -> Result) -> Result {
+    let before = bytes
+    defer { if before - bytes >= Self.worthGivingBack { store_give_back_memory() } }
+    return remove()
+  }
+  private static let worthGivingBack = 8 << 20
 
   // MARK: Size
 
   /// Changes the capacity, and evicts the excess from the shards in turn.
   func setCapacity(_ bytes: Int) {
-    resizing.withLock { _ in
-      // A lower capacity is published only once it is met.
-      if bytes > limit { capacity.store(bytes, ordering: .sequentiallyConsistent) }
-      budget.setLimit(bytes)
-      while budget.excess > 0 {
-        var isEmpty = true
-        for number in 0..<shards.count where budget.excess > 0 {
-          var room = Room(budget: budget, spares: spares)
-          shards.change(number: number) { state in room.hold(state.evictNext()) }
-          isEmpty = isEmpty && room.held == 0
-          room.close()
+    givingBack {
+      resizing.withLock { _ in
+        // A lower capacity is published only once it is met.
+        if bytes > limit { capacity.store(bytes, ordering: .sequentiallyConsistent) }
+        budget.setLimit(bytes)
+        while budget.excess > 0 {
+          var isEmpty = true
+          for number in 0..<shards.count where budget.excess > 0 {
+            var room = Room(budget: budget, spares: spares)
+            shards.change(number: number) { state in room.hold(state.evictNext()) }
+            isEmpty = isEmpty && room.held == 0
+            room.close()
+          }
+          // The rest is reserved by inserts in progress. They wait for nothing; one of them may still add its entry.
+          if isEmpty { sched_yield() }
         }
-        // The rest is reserved by inserts in progress. They wait for nothing; one of them may still add its entry.
-        if isEmpty { sched_yield() }
+        capacity.store(bytes, ordering: .sequentiallyConsistent)
+        spares.setCapacity(bytes)
       }
-      capacity.store(bytes, ordering: .sequentiallyConsistent)
-      spares.setCapacity(bytes)
     }
   }
 

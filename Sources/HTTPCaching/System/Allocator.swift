@@ -25,11 +25,4 @@ package enum Allocator {
       if getenv("MALLOC_MMAP_THRESHOLD_") == nil { mallopt(M_MMAP_THRESHOLD, 1 << 20) }
     #endif
   }
-
-  /// Returns freed memory to the system. Takes some milliseconds.
-  static func giveBack() {
-    #if canImport(Glibc)
-      malloc_trim(0)
-    #endif
-  }
 }

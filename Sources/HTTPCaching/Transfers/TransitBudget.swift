@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CPlatform
 import CacheMutex
 import Dispatch
 
@@ -230,7 +231,7 @@ package final class TransitBudget: Sendable {
       peak.store(used, ordering: .relaxed)
       isGivingBack.store(false, ordering: .relaxed)
       // It takes some milliseconds.
-      DispatchQueue.global(qos: .utility).async { Allocator.giveBack() }
+      DispatchQueue.global(qos: .utility).async { store_give_back_memory() }
     }
   }
 }

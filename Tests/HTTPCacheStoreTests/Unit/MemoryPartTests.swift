@@ -99,6 +99,49 @@ struct MemoryPartTests {
     #expect(Set(old).union(gone).isSuperset(of: 0..<1000))
   }
 
+  @Test("The entries of emptied shards are released in the order of their addresses", arguments: [1, 7])
+  func emptied(shardCount: Int) {
+    struct Tracked {
+      weak var object: AnyObject?
+    }
+    var random = SplitMix64(seed: 1)
+    var tables = (0..<shardCount).map { _ in [EntryBlock]() }
+    for number in 0..<5000 {
+      let body = [UInt8](repeating: 1, count: .random(in: 0..<4000, using: &random))
+      tables[number % shardCount].append(EntryBlock(id: UInt64(number), revision: 1, body: body))
+    }
+    let tracked = tables.joined().map { Tracked(object: $0.object) }
+    let (first, cost) = (tables[0].first, tables.joined().map(\.cost).reduce(0, +))
+    var emptied = EmptiedShards()
+    for entries in tables {
+      var table = EntryTable()
+      for entry in entries {
+        table.insert(
+          EntryReference(entry), tag: .random(in: .min ... .max, using: &random), standing: Standing())
+      }
+      emptied.add(table)
+    }
+    tables = []
+    var addresses: [UInt] = []
+    var (bytes, windows) = (0, 0)
+    emptied.release {
+      addresses.append($0.address)
+      return $0.cost
+    } _: {
+      bytes += $0
+      windows += 1
+    }
+    #expect(windows <= Set(addresses.map { $0 >> 18 }).count)
+    #expect(bytes == cost && addresses.count == 5000)
+    // Up to the size of a window.
+    var greatest: UInt = 0
+    for address in addresses {
+      #expect(address + (1 << 18) > greatest)
+      greatest = max(greatest, address)
+    }
+    #expect(tracked.count { $0.object != nil } == 1 && first?.withHead { $0.id } == 0)
+  }
+
   @Test(
     "An entry lives as long as a table or another owner refers to it", arguments: [10, 100_000],
     [false, true])
