@@ -65,7 +65,13 @@ struct EntryReference: @unchecked Sendable {
   @inline(__always)
   func prefetch(count: Int) {
     guard head.apart == nil else { return }
-    for offset in stride(from: 0, to: min(count, 2048), by: 64) { store_prefetch(start + offset) }
+    // A loop over a stride takes three times the instructions.
+    var place = start
+    let end = start + min(count, 2048)
+    while place < end {
+      store_prefetch(place)
+      place += 64
+    }
   }
 
   /// Prefetches the memory that is needed to release the entry.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CPlatform
+
 /// The entries of a shard: an open-addressing table in the order of their tags.
 ///
 /// A place is 16 bytes: a counted reference to the entry, the tag, and the data of the eviction policy. So a hit
@@ -81,14 +83,26 @@ struct EntryTable: ~Copyable, @unchecked Sendable {
     Int(truncatingIfNeeded: (UInt64(tag) &* size) &>> 32)
   }
 
-  /// The address of the places, and the size that ``home(of:size:in:)`` needs in addition to a tag.
+  /// The address of the places, and the size that ``prefetch(_:size:in:)`` needs in addition to a tag.
   var layout: (places: UnsafeRawPointer, size: UInt64) { (UnsafeRawPointer(places), size) }
 
   /// Returns the address of a tag's first place in a table with this layout.
   @inline(__always)
-  static func home(of tag: UInt32, size: UInt64, in places: UnsafeRawPointer) -> UnsafeRawPointer {
+  private static func home(of tag: UInt32, size: UInt64, in places: UnsafeRawPointer) -> UnsafeRawPointer {
     places + home(of: tag, size: size) &* MemoryLayout<Place>.stride
   }
+
+  /// Prefetches the first places of a tag in a table with this layout. Half of the entries are in the second line, for
+  /// tables are nearly full.
+  @inline(__always)
+  static func prefetch(_ tag: UInt32, size: UInt64, in places: UnsafeRawPointer) {
+    let home = home(of: tag, size: size, in: places)
+    store_prefetch(home)
+    store_prefetch(home + 64)
+  }
+
+  @inline(__always)
+  func prefetch(_ tag: UInt32) { Self.prefetch(tag, size: size, in: places) }
 
   // MARK: Finding
 

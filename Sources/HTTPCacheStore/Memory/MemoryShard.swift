@@ -159,8 +159,8 @@ struct MemoryShardState: ~Copyable, Sendable {
   mutating func evictNext(keeping kept: inout Int?) -> Detached? {
     guard let position = order.victim(except: kept, in: &table) else { return nil }
     let standing = table.standing(position)
-    var evicted = evict(position, keeping: &kept)
-    evicted?.next = order.prepareNext(after: standing, in: table)
+    let evicted = evict(position, keeping: &kept)
+    order.prepareNext(after: standing, in: table)?.prefetchHeader()
     return evicted
   }
 

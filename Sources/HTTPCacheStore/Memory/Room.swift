@@ -12,7 +12,6 @@ struct Room: ~Copyable {
   /// Nearly always at most one entry, which then needs no array.
   private var garbage: Detached?
   private var moreGarbage: [EntryReference]?
-  private var next: EntryReference?
 
   init(budget: ByteBudget, spares: SpareBlocks) {
     self.budget = .passUnretained(budget)
@@ -30,7 +29,6 @@ struct Room: ~Copyable {
   mutating func hold(_ detached: Detached?) {
     guard let detached else { return }
     held += detached.cost
-    next = detached.next
     if garbage == nil {
       garbage = detached
     } else {
@@ -68,8 +66,6 @@ struct Room: ~Copyable {
     let rest = held - kept
     if rest > 0 { budget._withUnsafeGuaranteedRef { $0.release(rest) } }
     held = 0
-    // At the very end: the next atomic operation waits until the address of this memory is known.
-    next?.prefetchHeader()
   }
 }
 
@@ -77,6 +73,4 @@ struct Room: ~Copyable {
 struct Detached: Sendable {
   let entry: EntryReference
   let cost: Int
-  /// The next victim, as far as is known, without a reference: use it only to prefetch its memory.
-  var next: EntryReference?
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CPlatform
 import Synchronization
 
 /// The address of a shard's table, so that an insert can prefetch the place of its key before it takes the lock. The
@@ -21,10 +20,10 @@ struct TableHint: ~Copyable, Sendable {
     self.size.store(size, ordering: .relaxed)
   }
 
-  /// Prefetches the first place of a tag.
+  /// Prefetches the first places of a tag.
   @inline(__always)
   func prefetch(_ tag: UInt32) {
     guard let places = UnsafeRawPointer(bitPattern: places.load(ordering: .relaxed)) else { return }
-    store_prefetch(EntryTable.home(of: tag, size: size.load(ordering: .relaxed), in: places))
+    EntryTable.prefetch(tag, size: size.load(ordering: .relaxed), in: places)
   }
 }

@@ -70,6 +70,24 @@ struct SpareBlocksTests {
   }
 
   @Test(
+    "An insert that evicts allocates nothing: it takes a victim's block", arguments: EvictionPolicy.allCases)
+  func victims(policy: EvictionPolicy) throws {
+    var configuration = CacheStore.Configuration(memoryCapacity: 4 << 20)
+    configuration.eviction = policy
+    let store = try CacheStore(configuration)
+    func blocks() -> Set<ObjectIdentifier> {
+      Set(
+        (0..<store.memory.shardCount).flatMap { store.memory.entries(inShard: $0) }
+          .map { ObjectIdentifier($0.block.object) })
+    }
+    for number in 0..<5000 { store.insert(entry(key(10_000 + number), size: 2000)) }
+    let before = blocks()
+    for number in 0..<5000 { store.insert(entry(key(20_000 + number), size: 2000)) }
+    // The first comes before any eviction of its own.
+    #expect(blocks().subtracting(before).count <= 1)
+  }
+
+  @Test(
     "Entries in use keep their bytes while the store reuses blocks, in several threads",
     arguments: EvictionPolicy.allCases)
   func inUse(policy: EvictionPolicy) async throws {

@@ -42,11 +42,12 @@ struct S3FIFO {
   }
 
   mutating func remove(_ position: Int, cost: Int, isEvicted: Bool, in table: inout EntryTable) {
-    if table.standing(position).isOnProbation {
+    let standing = table.standing(position)
+    if standing.isOnProbation {
       if isEvicted { ghosts.add(table.tag(position), room: count) }
-      probation.remove(cost: cost)
+      probation.remove(standing, cost: cost)
     } else {
-      main.remove(cost: cost)
+      main.remove(standing, cost: cost)
     }
     main.compactIfSparse(&table)
     probation.compactIfSparse(&table)
@@ -86,8 +87,7 @@ struct S3FIFO {
         var standing = table.standing(position)
         guard position == kept || standing.uses >= Self.usesToStay else { return position }
         let cost = table[position].map { EvictionPolicy.s3fifo.cost(of: $0) } ?? 0
-        probation.tags.removeFirst()
-        probation.remove(cost: cost)
+        probation.remove(standing, cost: cost)
         // As published. An entry that kept its uses would stay for two rounds more, and web07 at 2 % would miss 51.7 %
         // instead of 51.2 %.
         standing.uses = 0
@@ -100,7 +100,7 @@ struct S3FIFO {
     }
   }
 
-  mutating func prepareNext(after evicted: Standing, in table: borrowing EntryTable) -> EntryReference? {
+  func prepareNext(after evicted: Standing, in table: borrowing EntryTable) -> EntryReference? {
     let next = evicted.isOnProbation ? probation.next(in: table) : main.next(in: table)
     guard let next else { return nil }
     if evicted.isOnProbation { ghosts.prefetch(table.tag(next)) }
@@ -123,10 +123,11 @@ struct S3FIFO {
       bytes += cost
     }
 
-    /// Removes an entry, whose number stays in the queue.
-    mutating func remove(cost: Int) {
+    /// Removes an entry. Its number stays in the queue unless it is at the front.
+    mutating func remove(_ standing: Standing, cost: Int) {
       count -= 1
       bytes -= cost
+      if let front = tags.front, front.number == standing.sequence { tags.removeFirst() }
     }
 
     /// Returns the entry at the front; `nil` if it is gone.
@@ -136,11 +137,10 @@ struct S3FIFO {
       return position(front.tag, front.number, table)
     }
 
-    /// Returns the entry at the front, after the entry that has just been evicted.
-    mutating func next(in table: borrowing EntryTable) -> Int? {
-      if let position = front(in: table) { return position }
-      guard tags.count > 0 else { return nil }
-      tags.removeFirst()
+    /// Returns the entry at the front. Prefetches the place of one that comes soon: an eviction that waited for the place
+    /// of the next took a fifth longer, with a million entries.
+    func next(in table: borrowing EntryTable) -> Int? {
+      if let tag = tags.tag(1) { table.prefetch(tag) }
       return front(in: table)
     }
 

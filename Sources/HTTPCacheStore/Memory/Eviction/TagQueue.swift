@@ -34,6 +34,11 @@ struct TagQueue {
     count == 0 ? nil : (ring[Int(first) & (ring.count - 1)], first & Standing.sequenceMask)
   }
 
+  /// The tag that was added so many after the first.
+  func tag(_ offset: Int) -> UInt32? {
+    offset < count ? ring[Int(first &+ UInt32(truncatingIfNeeded: offset)) & (ring.count - 1)] : nil
+  }
+
   mutating func removeFirst() {
     first &+= 1
     count -= 1
