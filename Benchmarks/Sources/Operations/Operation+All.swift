@@ -143,6 +143,35 @@ extension Operation {
       let stored = try Samples.stored()
       return { for _ in $0 { take(stored.encoded()) } }
     },
+    // A response judged and encoded, as when it is stored.
+    Operation("judge-encode") {
+      let (engine, exchange) = (Samples.engine, try Samples.exchange())
+      return { numbers in
+        for _ in numbers {
+          if case .store(let stored, _) = engine.outcome(of: exchange).storage { take(stored.encoded()) }
+        }
+      }
+    },
+    // What a 304 leads to, by the number of fields that the stored response was received with.
+    freshen(1), freshen(8), freshen(16), freshen(30),
+    Operation("decode") {
+      let bytes = try Samples.stored().encoded()
+      return { for _ in $0 { take(StoredResponse(decoding: bytes.span.bytes)) } }
+    },
+    // The plan of a request that the front of the stored form does not decide.
+    Operation("decode-plan") {
+      let (engine, requests) = (Samples.engine, (0..<1024).map(Samples.request))
+      let bytes = try Samples.stored().encoded()
+      let now = Samples.now.advanced(by: .seconds(60))
+      return { numbers in
+        for number in numbers {
+          guard let stored = StoredResponse(decoding: bytes.span.bytes) else { continue }
+          take(
+            engine.plan(
+              for: requests[number & 1023], policy: .useProtocolCachePolicy, candidates: [stored], now: now))
+        }
+      }
+    },
     Operation("variant-key") {
       let stored = try Samples.stored()
       return { for _ in $0 { take(stored.variantKey) } }
@@ -202,6 +231,15 @@ extension Operation {
     let entries = try Operation.entries()
     for entry in entries { store.insert(entry) }
     return { for number in $0 { take(store.insert(entries[number])) } }
+  }
+
+  /// A 304 for a stored response that was received with so many fields.
+  private static func freshen(_ count: Int) -> Operation {
+    Operation("freshen-\(count)") {
+      let (engine, exchange) = (Samples.engine, try Samples.validation(of: Samples.head(fieldCount: count)))
+      guard engine.outcome(of: exchange).updates.count == 1 else { throw Samples.Unprepared.notUpdated }
+      return { for _ in $0 { take(engine.outcome(of: exchange)) } }
+    }
   }
 
   private static func isStored(_ outcome: borrowing CacheEngine.Outcome) -> Bool {
