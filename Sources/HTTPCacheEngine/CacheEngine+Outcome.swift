@@ -136,7 +136,6 @@ extension CacheEngine {
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
     let forwarding = exchange.forwarding
-    let now = exchange.responseTime
     // §4.3.4: the initial set are the responses that could have answered the request.
     let matching = matching(exchange)
     func identify(among initial: [Int]) -> [Int] {
@@ -144,7 +143,7 @@ extension CacheEngine {
         by: response, among: initial, nominated: forwarding.nominated, candidates: exchange.candidates,
         client: client)
     }
-    var (identified, head, reason) = (identify(among: matching), head, Reason.validated)
+    var (identified, head, update, reason) = (identify(among: matching), head, response, Reason.validated)
     if identified.isEmpty, configuration.acceptsStrongTagForWeak,
       let candidate = Freshening.weaklyIdentified(
         by: response, nominated: forwarding.nominated, candidates: exchange.candidates, client: client),
@@ -156,36 +155,42 @@ extension CacheEngine {
       (identified, reason) = ([candidate], .validatedByStrongTag)
       head.headerFields = Freshening.withoutRepresentation(
         head.headerFields, updating: exchange.candidates[candidate])
+      update = parsed(head.headerFields, exchange)
     }
-    // A 304 may also select a response that Vary does not select (§4.1).
-    let nominated = VariantSelection.mostRecentFirst(forwarding.nominated, of: exchange.candidates)
-    let chosen = identify(among: nominated).filter { candidate in
-      // A response named only by a weak validator may have another coding than the one that the origin chose (RFC 9110
-      // §8.8.1).
-      response.entityTag?.isWeak == false
-        || ContentCoding.areAccepted(
-          exchange.candidates[candidate].values(of: .contentEncoding), by: forwarding.original.headerFields)
-    }
-    let age = response.age.map(\.seconds)
     // The answer and the changes to the store read each head once.
-    let revisions = identified.map { (candidate: $0, revision: revision(of: $0, by: head, exchange)) }
-    // A partly stored response may be named without being able to answer.
-    let answers = (identified + chosen).lazy.compactMap { chosen in
-      let revision =
-        revisions.first { $0.candidate == chosen }?.revision ?? revision(of: chosen, by: head, exchange)
-      var response = answer(with: revision, by: head, exchange)
+    let revisions = identified.map { (candidate: $0, revision: revision(of: $0, by: head, update, exchange)) }
+    func answer(_ candidate: Int, _ revision: Freshening.Revision) -> Outcome.StoredAnswer? {
+      var answer = self.answer(with: revision, by: head, update, exchange)
       // A response stored for other selecting fields, such as another user's Cookie, may have set another user's
       // cookies.
-      if configuration.kind == .shared, !matching.contains(chosen) { takeBackCookies(&response, head) }
+      if configuration.kind == .shared, !matching.contains(candidate) { takeBackCookies(&answer, head) }
       return storedAnswer(
-        chosen, response, age: age, client: client, now: now)
+        candidate, answer, age: response.age.map(\.seconds), client: client, now: exchange.responseTime)
     }
-    guard let answer = answers.first else { return afterUnusable304(exchange, client, response) }
+    var found: Outcome.StoredAnswer?
+    // A partly stored response may be named without being able to answer.
+    for (candidate, revision) in revisions where found == nil { found = answer(candidate, revision) }
+    if found == nil {
+      // A 304 may also select a response that Vary does not select (§4.1).
+      let nominated = VariantSelection.mostRecentFirst(forwarding.nominated, of: exchange.candidates)
+      // A response named only by a weak validator may have another coding than the one that the origin chose (RFC 9110
+      // §8.8.1).
+      let hasStrongTag = response.entityTag?.isWeak == false
+      for candidate in identify(among: nominated)
+      where found == nil
+        && (hasStrongTag
+          || ContentCoding.areAccepted(
+            exchange.candidates[candidate].values(of: .contentEncoding), by: forwarding.original.headerFields))
+      {
+        found = answer(candidate, revision(of: candidate, by: head, update, exchange))
+      }
+    }
+    guard let found else { return afterUnusable304(exchange, client, response) }
 
-    let (updates, removals) = changes(to: revisions, by: head, exchange, client, reason: .freshened)
-    var outcome = Outcome(.stored(answer), reason: reason, updates: updates, removals: removals)
-    if !matching.contains(answer.candidate) {
-      outcome.addition = addition(of: answer.candidate, by: head, exchange, client)
+    let (updates, removals) = changes(to: revisions, by: update, exchange, client, reason: .freshened)
+    var outcome = Outcome(.stored(found), reason: reason, updates: updates, removals: removals)
+    if !matching.contains(found.candidate) {
+      outcome.addition = addition(of: found.candidate, by: head, update, exchange, client)
     }
     return outcome
   }
@@ -195,12 +200,13 @@ extension CacheEngine {
   ///
   /// The original stays unchanged: for its requests, the origin may by now choose another.
   private func addition(
-    of candidate: Int, by head: HTTPResponse, _ exchange: Exchange, _ client: RequestFields
+    of candidate: Int, by head: HTTPResponse, _ update: ResponseFields, _ exchange: Exchange,
+    _ client: RequestFields
   ) -> Outcome.Update? {
-    let revision = revision(of: candidate, by: head, exchange, isReselected: true)
+    let revision = revision(of: candidate, by: head, update, exchange, isReselected: true)
     let response = revision.response
     guard obstacle(to: revision, exchange, client) == nil, !response.selecting.isUnmatchable,
-      configuration.kind == .private || !response.setsCookie, !bringsUndeclaredCookies(head, exchange)
+      configuration.kind == .private || !response.setsCookie, !bringsUndeclaredCookies(update, exchange)
     else { return nil }
     return Outcome.Update(candidate: candidate, response: response, reason: .variantLearned)
   }
@@ -212,8 +218,10 @@ extension CacheEngine {
   ) -> Outcome {
     let identified = Freshening.identified(
       by: response, among: matching(exchange), nominated: [], candidates: exchange.candidates, client: client)
-    let revisions = identified.map { (candidate: $0, revision: revision(of: $0, by: head, exchange)) }
-    let changes = changes(to: revisions, by: head, exchange, client, reason: .freshened)
+    let revisions = identified.map {
+      (candidate: $0, revision: revision(of: $0, by: head, response, exchange))
+    }
+    let changes = changes(to: revisions, by: response, exchange, client, reason: .freshened)
     return Outcome(
       .network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood), updates: changes.updates,
       removals: changes.removals)
@@ -221,12 +229,15 @@ extension CacheEngine {
 
   /// Returns a stored response with the fields of an update.
   ///
-  /// - Parameter isReselected: whether the fields of this request select it from now on.
+  /// - Parameters:
+  ///   - update: the parsed form of `head`.
+  ///   - isReselected: whether the fields of this request select it from now on.
   func revision(
-    of candidate: Int, by head: HTTPResponse, _ exchange: Exchange, isReselected: Bool = false
+    of candidate: Int, by head: HTTPResponse, _ update: ResponseFields, _ exchange: Exchange,
+    isReselected: Bool = false
   ) -> Freshening.Revision {
     Freshening.updated(
-      exchange.candidates[candidate], with: head,
+      exchange.candidates[candidate], with: head.headerFields, update,
       request: exchange.forwarding.original.headerFields, isReselected: isReselected, times: exchange.times,
       lifetime: exchange.lifetime, configuration: configuration)
   }
@@ -234,15 +245,19 @@ extension CacheEngine {
   /// Returns the head of an updated response for the client. It has the fields of the update that must not be stored, for
   /// example because of `no-cache` or `private`: they are for the client whose request brought them (§5.2.2.4).
   func answer(
-    with revision: Freshening.Revision, by head: HTTPResponse, _ exchange: Exchange
+    with revision: Freshening.Revision, by head: HTTPResponse, _ update: ResponseFields, _ exchange: Exchange
   ) -> StoredResponse {
     var updated = revision.response
-    let kept = updated.fields
-    for field in Freshening.update(from: head, configuration)
-    where kept[field.name] == nil
-      && !(configuration.stripsCookies && SharedCookies.names.contains(field.name))
-    {
-      updated.fields.append(field)
+    if !revision.parsed.isStoredAsIs {
+      let kept = updated.fields
+      Freshening.forEachUpdate(in: head.headerFields, update, configuration) { position in
+        let field = head.headerFields[position]
+        if !kept.contains(field.name),
+          !configuration.stripsCookies || FieldKind(field.name) != .setCookie
+        {
+          updated.fields.append(field)
+        }
+      }
     }
     takeBackCookies(&updated, head, exchange)
     return updated
@@ -278,13 +293,9 @@ extension CacheEngine {
   /// Whether an update sets cookies in a shared cache and does not itself declare them shareable (§7.3). Such cookies
   /// are for the client whose request brought them, however long the stored response is fresh. So the response updates
   /// nothing.
-  func bringsUndeclaredCookies(_ head: HTTPResponse, _ exchange: Exchange) -> Bool {
-    guard configuration.kind == .shared, !configuration.stripsCookies,
-      SharedCookies.names.contains(where: { head.headerFields.contains($0) })
-    else { return false }
-    return SharedCookies.obstacle(
-      status: 200, parsed(head.headerFields, exchange), arrival: exchange.arrival, configuration)
-      != nil
+  func bringsUndeclaredCookies(_ update: ResponseFields, _ exchange: Exchange) -> Bool {
+    !configuration.stripsCookies
+      && SharedCookies.obstacle(status: 200, update, arrival: exchange.arrival, configuration) != nil
   }
 
   /// Returns the changes to stored responses that the origin has updated.
@@ -292,13 +303,13 @@ extension CacheEngine {
   /// A response that must not be stored when it arrives complete must not be stored by an update either. A 304 response
   /// with `no-store`, or with `private` in a shared cache, removes the stored response (§3).
   func changes(
-    to revisions: [(candidate: Int, revision: Freshening.Revision)], by head: HTTPResponse,
+    to revisions: [(candidate: Int, revision: Freshening.Revision)], by update: ResponseFields,
     _ exchange: Exchange, _ client: RequestFields, reason: Reason
   ) -> (updates: [Outcome.Update], removals: [Int]) {
     var (updates, removals) = ([Outcome.Update](), [Int]())
     for (candidate, revision) in revisions {
       switch obstacle(to: revision, exchange, client) {
-      case nil where bringsUndeclaredCookies(head, exchange): break
+      case nil where bringsUndeclaredCookies(update, exchange): break
       case nil: updates.append(.init(candidate: candidate, response: revision.response, reason: reason))
       // The stored response stays as it was for the others.
       case let obstacle? where obstacle.concernsOneRequest(exchange.candidates[candidate]): break
@@ -458,8 +469,8 @@ extension CacheEngine {
         let stored = exchange.candidates[candidate]
         if Freshening.headMatches(response, stored) {
           let changes = changes(
-            to: [(candidate, revision(of: candidate, by: head, exchange))], by: head, exchange, client,
-            reason: .freshenedByHead)
+            to: [(candidate, revision(of: candidate, by: head, response, exchange))], by: response, exchange,
+            client, reason: .freshenedByHead)
           updates += changes.updates
           removals += changes.removals
         } else {

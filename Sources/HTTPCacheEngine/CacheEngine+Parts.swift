@@ -33,7 +33,7 @@ extension CacheEngine {
     let candidate = completion.candidate
     let existing = exchange.candidates[candidate]
     // §3.4: the stored fields are updated from the new response, and not replaced by its fields.
-    let revision = revision(of: candidate, by: head, exchange)
+    let revision = revision(of: candidate, by: head, response, exchange)
     guard let parts = existing.parts,
       let part = PartialContent.part(of: head, length: exchange.contentLength),
       let length = PartialContent.completes(completion, parts, part),
@@ -41,14 +41,14 @@ extension CacheEngine {
       PartialContent.relation(of: new, to: existing) == .same,
       let whole = revision.response
         .with([0..<length], completeLength: length, isCombinable: true),
-      let served = answer(with: revision, by: head, exchange)
+      let served = answer(with: revision, by: head, response, exchange)
         .with([0..<length], completeLength: length, isCombinable: true)
     else { return nil }
     let answer = Outcome.StoredAnswer(
       candidate: candidate, response: served, ageInSeconds: response.age.map(\.seconds),
       remainingSeconds: whole.facts.remainingSeconds(at: exchange.responseTime), isStale: false,
       content: .whole)
-    let (storage, removals) = storage(of: whole, candidate, exchange, client)
+    let (storage, removals) = storage(of: whole, candidate, response, exchange, client)
     return Outcome(
       .completed(answer), reason: .completedByOrigin, storage: storage,
       assembly: ContentAssembly(
@@ -59,7 +59,8 @@ extension CacheEngine {
   /// Whether the combined response may be stored. If a new directive forbids it, the stored one is removed, as after a
   /// 304.
   private func storage(
-    of combined: StoredResponse, _ candidate: Int, _ exchange: Exchange, _ client: RequestFields
+    of combined: StoredResponse, _ candidate: Int, _ update: ResponseFields, _ exchange: Exchange,
+    _ client: RequestFields
   ) -> (Outcome.Storage, removals: [Int]) {
     let obstacle = Storability.obstacle(
       method: .get, request: client, status: combined.status.code,
@@ -67,7 +68,7 @@ extension CacheEngine {
       configuration: configuration)
     switch obstacle {
     case nil:
-      if case .response(let head) = exchange.result, bringsUndeclaredCookies(head, exchange) {
+      if bringsUndeclaredCookies(update, exchange) {
         return (.refuse(.cookiesNotShared), [])
       }
       return (.store(combined, .storedCombined), [])
@@ -131,10 +132,10 @@ extension CacheEngine {
     case .unknown: return existing.parts == nil ? refuse(.partNotCombined) : alone
     case .same: break
     }
-    let revision = revision(of: candidate, by: head, exchange)
+    let revision = revision(of: candidate, by: head, response, exchange)
     guard let parts = existing.parts, parts.storedRange(of: part.range) == nil else {
       let (updates, removals) = changes(
-        to: [(candidate, revision)], by: head, exchange, client, reason: .freshenedByPart)
+        to: [(candidate, revision)], by: response, exchange, client, reason: .freshenedByPart)
       return Outcome(
         .network, reason: reason, storage: .refuse(.partAlreadyStored), updates: updates, removals: removals)
     }
@@ -146,7 +147,7 @@ extension CacheEngine {
       // Only one of them can stay.
       return part.range.count > parts.count ? alone : refuse(.partNotCombined)
     }
-    let (storage, removals) = storage(of: combined, candidate, exchange, client)
+    let (storage, removals) = storage(of: combined, candidate, response, exchange, client)
     return Outcome(
       .network, reason: reason, storage: storage,
       assembly: ContentAssembly(

@@ -6,6 +6,29 @@ import HTTPTypes
 /// Fields that concern one connection or one proxy, and are neither stored nor updated (RFC 9111 §3.1, RFC 9110
 /// §7.6.1).
 enum ConnectionFields {
+  /// Returns the names in lowercase that `Connection` lists.
+  ///
+  /// - Parameter targets: the fields that may replace Cache-Control for caching: they stay, as Cache-Control does.
+  static func named(by fields: HTTPFields, targets: [String]) -> [String] {
+    var names: [String] = []
+    for field in fields where FieldKind(field.name) == .connection {
+      field.value.withFieldBytes { bytes in
+        var members = ListMembers(bytes.whole)
+        while let member = members.next(in: bytes) {
+          // Whatever is not a token is the name of no field.
+          if bytes.isToken(member) { names.append(bytes.lowercasedString(member)) }
+        }
+      }
+    }
+    return names.filter { mayRemove($0, targets: targets) }
+  }
+
+  /// "Cache-Control is never appropriate as a connection option" (RFC 9110 §7.6.1). So a message that names it or Vary,
+  /// by mistake or to have a private response stored, does not remove them.
+  private static func mayRemove(_ name: String, targets: [String]) -> Bool {
+    name != "cache-control" && name != "vary" && !targets.contains(name)
+  }
+
   /// Returns the fields without those for one connection, without those that `Connection` names, and without `excluded`
   /// (lowercase).
   ///
@@ -14,44 +37,15 @@ enum ConnectionFields {
   ///   - targets: the fields that may replace Cache-Control for caching: they stay, as Cache-Control does.
   /// - Complexity: O(*n*) in the number of fields, times that of the names listed.
   static func removed(
-    from fields: HTTPFields, excluding excluded: [String] = [], namesOthers: Bool = true, targets: [String]
+    from fields: HTTPFields, excluding excluded: [String], namesOthers: Bool, targets: [String]
   ) -> HTTPFields {
-    var listed = excluded
-    if namesOthers {
-      for field in fields where FieldKind(field.name) == .connection {
-        field.value.withFieldBytes { bytes in
-          var members = ListMembers(bytes.whole)
-          while let member = members.next(in: bytes) {
-            // Whatever is not a token is the name of no field.
-            if bytes.isToken(member) { listed.append(bytes.lowercasedString(member)) }
-          }
-        }
-      }
+    let listed =
+      excluded.filter { mayRemove($0, targets: targets) }
+      + (namesOthers ? named(by: fields, targets: targets) : [])
+    let kept = fields.lazy.filter { field in
+      !FieldKind(field.name).isOfConnection && !listed.contains(field.name.canonicalName)
     }
-    // "Cache-Control is never appropriate as a connection option" (RFC 9110 §7.6.1). So a message that names it or
-    // Vary, by mistake or to have a private response stored, does not remove them.
-    listed.removeAll { $0 == "cache-control" || $0 == "vary" || targets.contains($0) }
-    let removed = fields.indices.filter { position in
-      FieldKind(fields[position].name).isOfConnection
-        || (!listed.isEmpty && listed.contains(fields[position].name.canonicalName))
-    }
-    // Normally one or two: to remove them is cheaper than to compose the rest.
-    if removed.count <= 4 {
-      var kept = fields
-      for position in removed.reversed() { kept.remove(at: position) }
-      return kept
-    }
-    var kept = HTTPFields()
-    kept.reserveCapacity(fields.count)
-    var next = 0
-    for position in fields.indices {
-      if next < removed.count, removed[next] == position {
-        next += 1
-      } else {
-        kept.append(fields[position])
-      }
-    }
-    return kept
+    return HTTPFields(kept)
   }
 
   /// Whether all options of a `Connection` field are known to name no other field.

@@ -13,6 +13,9 @@ enum FieldKind {
 
   case age, cacheControl, cacheGroups, clearSiteData, contentEncoding, contentLength
   case date, entityTag, expires, lastModified, vary
+  /// Defines how to read the stored bytes, or holds for exactly these bytes, like the length and the coding: position,
+  /// media type, language and digests.
+  case describesContent
   /// Sets cookies: `Set-Cookie`, and the obsolete `Set-Cookie2`.
   case setCookie
 
@@ -39,7 +42,7 @@ enum FieldKind {
 
   /// A bitmask of the lengths of the names below.
   private static var lengths: UInt64 {
-    1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 11 | 0xFF << 12 | 1 << 25
+    1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 11 | 0xFF << 12 | 1 << 25
   }
 
   private init(_ name: Span<UInt8>) {
@@ -51,16 +54,26 @@ enum FieldKind {
       case 3: has("age") ? .age : .other
       case 4: has("date") ? .date : has("etag") ? .entityTag : has("vary") ? .vary : .other
       case 5: has("close") ? .close : .other
+      case 6: has("digest") ? .describesContent : .other
       case 7: has("expires") ? .expires : has("upgrade") ? .hopByHop : .other
       case 10:
         has("connection")
           ? .connection : has("set-cookie") ? .setCookie : has("keep-alive") ? .hopByHop : .other
-      case 11: has("set-cookie2") ? .setCookie : .other
-      case 12: has("cache-groups") ? .cacheGroups : .other
-      case 13: has("cache-control") ? .cacheControl : has("last-modified") ? .lastModified : .other
-      case 14: has("content-length") ? .contentLength : .other
+      case 11:
+        has("set-cookie2")
+          ? .setCookie : has("content-md5") || has("repr-digest") ? .describesContent : .other
+      case 12: has("content-type") ? .describesContent : has("cache-groups") ? .cacheGroups : .other
+      case 13:
+        has("cache-control")
+          ? .cacheControl
+          : has("last-modified") ? .lastModified : has("content-range") ? .describesContent : .other
+      case 14: has("content-length") ? .contentLength : has("content-digest") ? .describesContent : .other
       case 15: has("clear-site-data") ? .clearSiteData : .other
-      case 16: has("content-encoding") ? .contentEncoding : has("proxy-connection") ? .hopByHop : .other
+      case 16:
+        has("content-encoding")
+          ? .contentEncoding
+          : has("content-language")
+            ? .describesContent : has("proxy-connection") ? .hopByHop : .other
       case 17: has("transfer-encoding") ? .transferEncoding : .other
       case 18: has("proxy-authenticate") ? .hopByHop : .other
       case 19: has("proxy-authorization") ? .hopByHop : .other
@@ -77,13 +90,28 @@ enum FieldKind {
     }
   }
 
+  /// Whether an update leaves the stored field as it is.
+  ///
+  /// An update brings no bytes, so the fields that describe them stay as they were stored. The origin may have chosen
+  /// another representation with the same weak validator. With its coding or type, the stored bytes would be damaged, or
+  /// read as a script. §3.2 excepts Content-Length, and allows caches to omit "fields necessary to ensure integrity of
+  /// the stored response". Content-Location is updated: it names the representation, and changes the meaning of no byte.
+  var staysInUpdate: Bool {
+    switch self {
+    case .contentEncoding, .contentLength, .describesContent: true
+    default: isOfConnection
+    }
+  }
+
   /// Whether it cannot be a targeted field, because it has its own meaning for caching (RFC 9213 §2.2).
   var governs: Bool {
     switch self {
     case .age, .cacheControl, .cacheGroups, .contentLength, .date, .entityTag, .expires, .lastModified,
       .transferEncoding, .vary:
       true
-    case .other, .clearSiteData, .contentEncoding, .connection, .hopByHop, .close, .setCookie: false
+    case .other, .clearSiteData, .contentEncoding, .describesContent, .connection, .hopByHop, .close,
+      .setCookie:
+      false
     }
   }
 }

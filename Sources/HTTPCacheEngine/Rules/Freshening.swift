@@ -70,24 +70,18 @@ enum Freshening {
     return since <= HTTPDate(stored.facts.date)
   }
 
-  /// The fields that define how to read the stored bytes, or that hold for exactly these bytes. They are the length and
-  /// position, the coding, media type and language, and the digests.
-  ///
-  /// An update brings no bytes, so these fields stay as they were stored. The origin may have chosen another
-  /// representation with the same weak validator. With its coding or type, the stored bytes would be damaged, or read
-  /// as a script. §3.2 excepts Content-Length, and allows caches to omit "fields necessary to ensure integrity of the
-  /// stored response". Content-Location is updated: it names the representation, and changes the meaning of no byte.
-  private static let describingContent = [
-    "content-length", "content-range", "content-encoding", "content-type", "content-language", "content-md5",
-    "content-digest", "repr-digest", "digest",
-  ]
-
-  /// Returns the fields of a response that update a stored one (§3.2).
-  static func update(
-    from head: HTTPResponse, _ configuration: CacheEngine.Configuration
-  ) -> HTTPFields {
-    ConnectionFields.removed(
-      from: head.headerFields, excluding: describingContent, targets: configuration.targets)
+  /// Calls `body` with the position of each field of a response that updates a stored one (§3.2).
+  @inline(__always)
+  static func forEachUpdate(
+    in fields: HTTPFields, _ response: ResponseFields, _ configuration: CacheEngine.Configuration,
+    _ body: (Int) -> Void
+  ) {
+    let listed =
+      response.namesOthers ? ConnectionFields.named(by: fields, targets: configuration.targets) : []
+    for position in fields.indices
+    where !FieldKind(fields[position].name.canonicalName).staysInUpdate
+      && (listed.isEmpty || !listed.contains(fields[position].name.canonicalName))
+    { body(position) }
   }
 
   /// A stored response with the fields of an update, read once.
@@ -100,25 +94,18 @@ enum Freshening {
   /// Returns the stored response with its fields updated (§3.2).
   ///
   /// - Parameters:
+  ///   - response: the parsed form of `head`.
   ///   - request: the fields of the request that was answered with `head`. If the update changes what the response
   ///     varies on, these fields select it from now on. Otherwise its selecting fields stay, though another request may
   ///     have been answered with it (see ``LanguageNegotiation``).
   ///   - isReselected: whether the request's fields select the response in any case.
   ///   - lifetime: the lifetime that the application sets, in milliseconds.
   static func updated(
-    _ stored: StoredResponse, with head: HTTPResponse, request: HTTPFields, isReselected: Bool = false,
-    times: ExchangeTimes, lifetime: Int64?, configuration: CacheEngine.Configuration
+    _ stored: StoredResponse, with head: HTTPFields, _ response: ResponseFields, request: HTTPFields,
+    isReselected: Bool = false, times: ExchangeTimes, lifetime: Int64?,
+    configuration: CacheEngine.Configuration
   ) -> Revision {
-    let update = withDate(Self.update(from: head, configuration), at: times.arrival)
-    let updatedNames = Set(update.map(\.name.canonicalName))
-    var fields = HTTPFields()
-    fields.reserveCapacity(stored.kept.count + update.count)
-    stored.kept.forEach { field in
-      let name = field.name.canonicalName
-      // The Age of the stored response does not apply to the validated one.
-      if name != "age", !updatedNames.contains(name) { fields.append(field) }
-    }
-    for field in update { fields.append(field) }
+    let fields = merged(stored.kept.fields, head, response, arrival: times.arrival, configuration)
     let parsed = ResponseFields.of(
       fields, now: times.arrival, targets: configuration.targetNames, withheld: configuration.withheldNames,
       lifetime: lifetime)
@@ -132,6 +119,26 @@ enum Freshening {
     updated.contentLength = stored.contentLength
     updated.parts = stored.parts
     return Revision(response: updated, parsed: parsed)
+  }
+
+  /// Returns stored fields with those of an update, and without an Age that does not apply to the validated response.
+  private static func merged(
+    _ stored: HTTPFields, _ update: HTTPFields, _ response: ResponseFields, arrival: Timestamp,
+    _ configuration: CacheEngine.Configuration
+  ) -> HTTPFields {
+    var merge = FieldMerge(into: stored)
+    var (hasAge, hasDate) = (false, false)
+    forEachUpdate(in: update, response, configuration) { position in
+      switch FieldKind(update[position].name.canonicalName) {
+      case .age: hasAge = true
+      case .date: hasDate = true
+      default: break
+      }
+      merge.put(position, of: update)
+    }
+    if !hasDate { merge.put(0, of: [.date: HTTPDate(arrival).fieldValue]) }
+    if !hasAge { merge.remove(.age) }
+    return merge.fields
   }
 
   /// Makes a stored response from the fields of a response just received.
