@@ -47,8 +47,8 @@ package struct SelectingFields: Hashable, Sendable {
 
   package static let none = SelectingFields(fields: [], isUnmatchable: false)
 
-  init(fields: [Field], isUnmatchable: Bool) {
-    kept = fields.count > 1 ? .several(fields) : fields.first.map { .one($0) } ?? .none
+  init(fields: some Collection<Field>, isUnmatchable: Bool) {
+    kept = fields.count > 1 ? .several(Array(fields)) : fields.first.map { .one($0) } ?? .none
     self.isUnmatchable = isUnmatchable
   }
 

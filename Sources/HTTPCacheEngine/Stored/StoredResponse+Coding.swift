@@ -115,32 +115,86 @@ extension StoredResponse {
 
   /// Reads all responses that share one content, the one that changed last first; none for any other bytes.
   package static func all(decoding bytes: RawSpan) -> [StoredResponse] {
-    guard let layout = StoredLayout(bytes), let first = StoredResponse(decoding: bytes) else { return [] }
-    return [first]
-      + layout.others.compactMap { StoredResponse(decoding: bytes.extracting($0.start..<$0.end)) }
+    guard let layout = StoredLayout(bytes), let first = StoredResponse(bytes, layout) else { return [] }
+    var all = [first]
+    for other in layout.others {
+      if let response = StoredResponse(decoding: bytes.extracting(other.start..<other.end)) {
+        all.append(response)
+      }
+    }
+    return all
   }
 
   /// Reads the bytes from ``encoded()`` without copying them first. If several responses share a content, it reads the
   /// first. Returns `nil` for any other bytes.
   public init?(decoding bytes: RawSpan) {
-    guard let layout = StoredLayout(bytes), let front = StoredFront(bytes) else { return nil }
+    guard let layout = StoredLayout(bytes) else { return nil }
+    self.init(bytes, layout)
+  }
+
+  private init?(_ bytes: RawSpan, _ layout: StoredLayout) {
+    guard let front = StoredFront(bytes) else { return nil }
     var reader = StoredFormReader()
-    var selecting: [SelectingFields.Field] = []
-    for _ in 0..<front.selectingCount {
-      guard let field = reader.selecting(bytes) else { return nil }
-      selecting.append(
-        .init(
-          name: bytes.string(field.name), value: field.value.map { bytes.octets($0) },
-          line: field.line.map { bytes.octets($0) }, isDigest: field.kind == .digest))
+    let isUnmatchable = front.special.contains(.unmatchable)
+    let selecting: SelectingFields
+    if front.selectingCount == 1 {
+      // Normally: without an array.
+      guard let field = SelectingFields.Field(&reader, bytes) else { return nil }
+      selecting = SelectingFields(fields: CollectionOfOne(field), isUnmatchable: isUnmatchable)
+    } else {
+      var fields: [SelectingFields.Field] = []
+      for _ in 0..<front.selectingCount {
+        guard let field = SelectingFields.Field(&reader, bytes) else { return nil }
+        fields.append(field)
+      }
+      selecting = SelectingFields(fields: fields, isUnmatchable: isUnmatchable)
     }
-    guard let head = HTTPResponse(front, &reader, bytes) else { return nil }
+    guard let phrase = reader.text(bytes), let fields = HTTPFields(&reader, bytes) else { return nil }
     self.init(
-      status: head.status, kept: KeptFields(head.headerFields),
-      selecting: SelectingFields(
-        fields: selecting, isUnmatchable: front.special.contains(.unmatchable)), facts: front.facts)
+      status: .init(code: front.status, reasonPhrase: bytes.string(phrase)), kept: KeptFields(fields),
+      selecting: selecting, facts: front.facts,
+      groups: layout.groups.isEmpty ? [] : layout.groups.map { bytes.string($0) })
     parts = layout.parts
-    let groups = layout.groups.map { bytes.string($0) }
-    if !groups.isEmpty { self.groups = groups }
+  }
+}
+
+extension SelectingFields.Field {
+  fileprivate init?(_ reader: inout StoredFormReader, _ bytes: RawSpan) {
+    guard let field = reader.selecting(bytes) else { return nil }
+    let line = field.line.map { bytes.octets($0) }
+    self.init(
+      name: bytes.string(field.name),
+      value: field.kind == .line ? line : field.value.map { bytes.octets($0) },
+      line: line, isDigest: field.kind == .digest)
+  }
+}
+
+extension HTTPFields {
+  /// - Parameters:
+  ///   - reader: positioned after the reason phrase of bytes that can be decoded.
+  ///   - age: replaces the stored `Age`; `nil` leaves it.
+  ///   - added: fields to append after all others.
+  fileprivate init?(
+    _ reader: inout StoredFormReader, _ bytes: RawSpan, age: HTTPField? = nil, adding added: [HTTPField] = []
+  ) {
+    guard let count = reader.count(bytes) else { return nil }
+    self.init()
+    reserveCapacity(count + added.count + (age == nil ? 0 : 1))
+    var age = age
+    let replacesAge = age != nil
+    for _ in 0..<count {
+      guard let (number, range, value) = reader.field(bytes),
+        let name = range.map({ HTTPField.Name(bytes.string($0)) }) ?? FieldNameTable.name(numbered: number)
+      else { return nil }
+      if replacesAge, name == .age {
+        // The first takes its place; there are no others.
+        if let own = age.take() { append(own) }
+      } else {
+        append(bytes.field(name, value))
+      }
+    }
+    if let age { append(age) }
+    for field in added { append(field) }
   }
 }
 
@@ -156,34 +210,12 @@ extension HTTPResponse {
     guard StoredResponse.canDecode(stored), let front = StoredFront(stored) else { return nil }
     var reader = StoredFormReader()
     for _ in 0..<front.selectingCount { _ = reader.selecting(stored) }
-    self.init(front, &reader, stored, age: HTTPField(name: .age, value: String(ageInSeconds)), adding: added)
-  }
-
-  /// - Parameter reader: positioned after the selecting fields of bytes that can be decoded.
-  fileprivate init?(
-    _ front: StoredFront, _ reader: inout StoredFormReader, _ bytes: RawSpan, age: HTTPField? = nil,
-    adding added: [HTTPField] = []
-  ) {
-    guard let phrase = reader.text(bytes), let count = reader.count(bytes) else { return nil }
-    var fields = HTTPFields()
-    fields.reserveCapacity(count + added.count + 1)
-    var age = age
-    let replacesAge = age != nil
-    for _ in 0..<count {
-      guard let (number, range, value) = reader.field(bytes),
-        let name = range.map({ HTTPField.Name(bytes.string($0)) }) ?? FieldNameTable.name(numbered: number)
-      else { return nil }
-      if replacesAge, name == .age {
-        // The first takes its place; there are no others.
-        if let own = age.take() { fields.append(own) }
-      } else {
-        fields.append(bytes.field(name, value))
-      }
-    }
-    if let age { fields.append(age) }
-    for field in added { fields.append(field) }
+    guard let phrase = reader.text(stored),
+      let fields = HTTPFields(
+        &reader, stored, age: HTTPField(name: .age, value: String(ageInSeconds)), adding: added)
+    else { return nil }
     self.init(
-      status: Status(code: front.status, reasonPhrase: bytes.string(phrase)), headerFields: fields)
+      status: Status(code: front.status, reasonPhrase: stored.string(phrase)), headerFields: fields)
   }
 }
 
