@@ -82,8 +82,7 @@ extension CacheEngine {
     }
     if status == .notModified, method.isRetrieval || method == .head {
       if exchange.forwarding.isValidation {
-        outcome = afterValidation(exchange, fields, head, response)
-        return
+        return afterValidation(exchange, fields, head.headerFields, response, &outcome)
       }
       if let completion, let completed = afterCompletion(completion, exchange, fields, head, response) {
         outcome = completed
@@ -133,66 +132,105 @@ extension CacheEngine {
   // MARK: - 304
 
   private func afterValidation(
-    _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
-  ) -> Outcome {
-    let forwarding = exchange.forwarding
+    _ exchange: Exchange, _ client: RequestFields, _ fields: HTTPFields, _ response: ResponseFields,
+    _ outcome: inout Outcome
+  ) {
     // §4.3.4: the initial set are the responses that could have answered the request.
     let matching = matching(exchange)
-    func identify(among initial: [Int]) -> [Int] {
-      Freshening.identified(
-        by: response, among: initial, nominated: forwarding.nominated, candidates: exchange.candidates,
-        client: client)
-    }
-    var (identified, head, update, reason) = (identify(among: matching), head, response, Reason.validated)
+    let identified = identified(by: response, among: matching, exchange, client)
     if identified.isEmpty, configuration.acceptsStrongTagForWeak,
       let candidate = Freshening.weaklyIdentified(
-        by: response, nominated: forwarding.nominated, candidates: exchange.candidates, client: client),
+        by: response, nominated: exchange.forwarding.nominated, candidates: exchange.candidates,
+        client: client
+      ),
       matching.contains(candidate),
       // Without `Vary`, the tag may be that of a client that decodes nothing.
-      ContentCoding.areAccepted(
-        exchange.candidates[candidate].values(of: .contentEncoding), by: forwarding.original.headerFields)
+      areCodingsAccepted(of: candidate, exchange)
     {
-      (identified, reason) = ([candidate], .validatedByStrongTag)
-      head.headerFields = Freshening.withoutRepresentation(
-        head.headerFields, updating: exchange.candidates[candidate])
-      update = parsed(head.headerFields, exchange)
+      let fields = Freshening.withoutRepresentation(fields, updating: exchange.candidates[candidate])
+      update([candidate], matching, by: fields, response, exchange, client, &outcome)
+      if outcome.reason == .validated { outcome.reason = .validatedByStrongTag }
+    } else {
+      update(identified, matching, by: fields, response, exchange, client, &outcome)
     }
-    // The answer and the changes to the store read each head once.
-    let revisions = identified.map { (candidate: $0, revision: revision(of: $0, by: head, update, exchange)) }
-    func answer(_ candidate: Int, _ revision: Freshening.Revision) -> Outcome.StoredAnswer? {
-      var answer = self.answer(with: revision, by: head, update, exchange)
-      // A response stored for other selecting fields, such as another user's Cookie, may have set another user's
-      // cookies.
-      if configuration.kind == .shared, !matching.contains(candidate) { takeBackCookies(&answer, head) }
-      return storedAnswer(
-        candidate, answer, age: response.age.map(\.seconds), client: client, now: exchange.responseTime)
+  }
+
+  private func identified(
+    by response: ResponseFields, among initial: [Int], _ exchange: Exchange, _ client: RequestFields
+  ) -> [Int] {
+    Freshening.identified(
+      by: response, among: initial, nominated: exchange.forwarding.nominated, candidates: exchange.candidates,
+      client: client)
+  }
+
+  private func areCodingsAccepted(of candidate: Int, _ exchange: Exchange) -> Bool {
+    ContentCoding.areAccepted(
+      exchange.candidates[candidate].values(of: .contentEncoding),
+      by: exchange.forwarding.original.headerFields)
+  }
+
+  /// Updates the stored responses that a 304 identifies, and answers with one of them.
+  ///
+  /// - Parameters:
+  ///   - matching: the positions of those that could have answered the request.
+  ///   - fields: those of the 304 that update them.
+  private func update(
+    _ identified: [Int], _ matching: [Int], by fields: HTTPFields, _ response: ResponseFields,
+    _ exchange: Exchange, _ client: RequestFields, _ outcome: inout Outcome
+  ) {
+    var (updates, removals) = ([Outcome.Update](), [Int]())
+    var answering: Int?
+    for candidate in identified {
+      // The answer and the change to the store read the head once.
+      let revision = revision(of: candidate, by: fields, response, exchange, client)
+      // A partly stored response may be named without being able to answer.
+      if answering == nil, answer(with: revision, matching, by: fields, response, exchange, client, &outcome)
+      {
+        answering = candidate
+      }
+      apply(revision, by: response, exchange, reason: .freshened, &updates, &removals)
     }
-    var found: Outcome.StoredAnswer?
-    // A partly stored response may be named without being able to answer.
-    for (candidate, revision) in revisions where found == nil { found = answer(candidate, revision) }
-    if found == nil {
+    if answering == nil {
       // A 304 may also select a response that Vary does not select (§4.1).
-      let nominated = VariantSelection.mostRecentFirst(forwarding.nominated, of: exchange.candidates)
+      let nominated = VariantSelection.mostRecentFirst(exchange.forwarding.nominated, of: exchange.candidates)
       // A response named only by a weak validator may have another coding than the one that the origin chose (RFC 9110
       // §8.8.1).
       let hasStrongTag = response.entityTag?.isWeak == false
-      for candidate in identify(among: nominated)
-      where found == nil
-        && (hasStrongTag
-          || ContentCoding.areAccepted(
-            exchange.candidates[candidate].values(of: .contentEncoding), by: forwarding.original.headerFields))
-      {
-        found = answer(candidate, revision(of: candidate, by: head, update, exchange))
+      answering = self.identified(by: response, among: nominated, exchange, client).first {
+        (hasStrongTag || areCodingsAccepted(of: $0, exchange))
+          && answer(
+            with: revision(of: $0, by: fields, response, exchange, client), matching, by: fields, response,
+            exchange, client, &outcome)
       }
     }
-    guard let found else { return afterUnusable304(exchange, client, response) }
-
-    let (updates, removals) = changes(to: revisions, by: update, exchange, client, reason: .freshened)
-    var outcome = Outcome(.stored(found), reason: reason, updates: updates, removals: removals)
-    if !matching.contains(found.candidate) {
-      outcome.addition = addition(of: found.candidate, by: head, update, exchange, client)
+    guard let answering else {
+      outcome = afterUnusable304(exchange, client, response)
+      return
     }
-    return outcome
+    outcome.reason = .validated
+    outcome.change(updates, removals)
+    if !matching.contains(answering) {
+      outcome.addition = addition(of: answering, by: fields, response, exchange, client)
+    }
+  }
+
+  /// Answers with an updated response; returns `false` if only parts of its content are stored, and they do not answer.
+  private func answer(
+    with revision: Freshening.Revision, _ matching: [Int], by fields: HTTPFields, _ response: ResponseFields,
+    _ exchange: Exchange, _ client: RequestFields, _ outcome: inout Outcome
+  ) -> Bool {
+    var head = answer(with: revision, by: fields, response, exchange)
+    // A response stored for other selecting fields, such as another user's Cookie, may have set another user's cookies.
+    if configuration.kind == .shared, !matching.contains(revision.candidate) {
+      takeBackCookies(&head, fields)
+    }
+    guard
+      let answer = storedAnswer(
+        revision.candidate, head, age: response.age.map(\.seconds), client: client, now: exchange.responseTime
+      )
+    else { return false }
+    outcome.answer = .stored(answer)
+    return true
   }
 
   /// Returns a copy of a stored response for the selecting fields of this request, which the origin chose it for (§4.1).
@@ -200,12 +238,12 @@ extension CacheEngine {
   ///
   /// The original stays unchanged: for its requests, the origin may by now choose another.
   private func addition(
-    of candidate: Int, by head: HTTPResponse, _ update: ResponseFields, _ exchange: Exchange,
+    of candidate: Int, by fields: HTTPFields, _ update: ResponseFields, _ exchange: Exchange,
     _ client: RequestFields
   ) -> Outcome.Update? {
-    let revision = revision(of: candidate, by: head, update, exchange, isReselected: true)
+    let revision = revision(of: candidate, by: fields, update, exchange, client, isReselected: true)
     let response = revision.response
-    guard obstacle(to: revision, exchange, client) == nil, !response.selecting.isUnmatchable,
+    guard revision.obstacle == nil, !response.selecting.isUnmatchable,
       configuration.kind == .private || !response.setsCookie, !bringsUndeclaredCookies(update, exchange)
     else { return nil }
     return Outcome.Update(candidate: candidate, response: response, reason: .variantLearned)
@@ -218,75 +256,63 @@ extension CacheEngine {
   ) -> Outcome {
     let identified = Freshening.identified(
       by: response, among: matching(exchange), nominated: [], candidates: exchange.candidates, client: client)
-    let revisions = identified.map {
-      (candidate: $0, revision: revision(of: $0, by: head, response, exchange))
+    var (updates, removals) = ([Outcome.Update](), [Int]())
+    for candidate in identified {
+      apply(
+        revision(of: candidate, by: head.headerFields, response, exchange, client), by: response, exchange,
+        reason: .freshened, &updates, &removals)
     }
-    let changes = changes(to: revisions, by: response, exchange, client, reason: .freshened)
-    return Outcome(
-      .network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood), updates: changes.updates,
-      removals: changes.removals)
+    var outcome = Outcome(.network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood))
+    outcome.change(updates, removals)
+    return outcome
   }
 
   /// Returns a stored response with the fields of an update.
   ///
   /// - Parameters:
-  ///   - update: the parsed form of `head`.
+  ///   - update: the parsed form of `fields`.
   ///   - isReselected: whether the fields of this request select it from now on.
   func revision(
-    of candidate: Int, by head: HTTPResponse, _ update: ResponseFields, _ exchange: Exchange,
-    isReselected: Bool = false
+    of candidate: Int, by fields: HTTPFields, _ update: ResponseFields, _ exchange: Exchange,
+    _ client: RequestFields, isReselected: Bool = false
   ) -> Freshening.Revision {
-    Freshening.updated(
-      exchange.candidates[candidate], with: head.headerFields, update,
-      request: exchange.forwarding.original.headerFields, isReselected: isReselected, times: exchange.times,
-      lifetime: exchange.lifetime, configuration: configuration)
+    Freshening.revision(
+      of: candidate, by: fields, update, exchange, client, isReselected: isReselected, configuration)
   }
 
   /// Returns the head of an updated response for the client. It has the fields of the update that must not be stored, for
   /// example because of `no-cache` or `private`: they are for the client whose request brought them (§5.2.2.4).
   func answer(
-    with revision: Freshening.Revision, by head: HTTPResponse, _ update: ResponseFields, _ exchange: Exchange
+    with revision: Freshening.Revision, by fields: HTTPFields, _ update: ResponseFields, _ exchange: Exchange
   ) -> StoredResponse {
     var updated = revision.response
-    if !revision.parsed.isStoredAsIs {
+    if !revision.isStoredAsIs {
       let kept = updated.fields
-      Freshening.forEachUpdate(in: head.headerFields, update, configuration) { position in
-        let field = head.headerFields[position]
-        if !kept.contains(field.name),
-          !configuration.stripsCookies || FieldKind(field.name) != .setCookie
-        {
+      Freshening.forEachUpdate(in: fields, update, configuration) { position in
+        let field = fields[position]
+        if !kept.contains(field.name), !configuration.stripsCookies || FieldKind(field.name) != .setCookie {
           updated.fields.append(field)
         }
       }
     }
-    takeBackCookies(&updated, head, exchange)
+    takeBackCookies(&updated, fields, exchange)
     return updated
-  }
-
-  /// Returns why an updated response must not be stored.
-  private func obstacle(
-    to revision: Freshening.Revision, _ exchange: Exchange, _ client: RequestFields
-  ) -> Reason? {
-    Storability.obstacle(
-      method: .get, request: client, status: revision.response.status.code,
-      response: revision.parsed.isStoredAsIs ? revision.parsed : parsed(revision.response.fields, exchange),
-      arrival: exchange.arrival, configuration: configuration)
   }
 
   /// Removes the stored cookies, which another client received, from an answer if the update withdraws the permission
   /// to share them (§7.3).
-  private func takeBackCookies(_ updated: inout StoredResponse, _ head: HTTPResponse, _ exchange: Exchange) {
+  private func takeBackCookies(_ updated: inout StoredResponse, _ update: HTTPFields, _ exchange: Exchange) {
     guard updated.facts.flags.contains(.setsCookie) else { return }
     let obstacle = SharedCookies.obstacle(
       status: updated.status.code, parsed(updated.fields, exchange), arrival: exchange.arrival,
       configuration)
-    if obstacle != nil { takeBackCookies(&updated, head) }
+    if obstacle != nil { takeBackCookies(&updated, update) }
   }
 
   /// Replaces the stored cookies by those of the update.
-  private func takeBackCookies(_ updated: inout StoredResponse, _ head: HTTPResponse) {
+  private func takeBackCookies(_ updated: inout StoredResponse, _ update: HTTPFields) {
     for name in SharedCookies.names {
-      updated.fields[fields: name] = configuration.stripsCookies ? [] : head.headerFields[fields: name]
+      updated.fields[fields: name] = configuration.stripsCookies ? [] : update[fields: name]
     }
   }
 
@@ -298,25 +324,22 @@ extension CacheEngine {
       && SharedCookies.obstacle(status: 200, update, arrival: exchange.arrival, configuration) != nil
   }
 
-  /// Returns the changes to stored responses that the origin has updated.
+  /// Adds the change to a stored response that the origin has updated.
   ///
   /// A response that must not be stored when it arrives complete must not be stored by an update either. A 304 response
   /// with `no-store`, or with `private` in a shared cache, removes the stored response (§3).
-  func changes(
-    to revisions: [(candidate: Int, revision: Freshening.Revision)], by update: ResponseFields,
-    _ exchange: Exchange, _ client: RequestFields, reason: Reason
-  ) -> (updates: [Outcome.Update], removals: [Int]) {
-    var (updates, removals) = ([Outcome.Update](), [Int]())
-    for (candidate, revision) in revisions {
-      switch obstacle(to: revision, exchange, client) {
-      case nil where bringsUndeclaredCookies(update, exchange): break
-      case nil: updates.append(.init(candidate: candidate, response: revision.response, reason: reason))
-      // The stored response stays as it was for the others.
-      case let obstacle? where obstacle.concernsOneRequest(exchange.candidates[candidate]): break
-      default: removals.append(candidate)
-      }
+  func apply(
+    _ revision: Freshening.Revision, by update: ResponseFields, _ exchange: Exchange, reason: Reason,
+    _ updates: inout [Outcome.Update], _ removals: inout [Int]
+  ) {
+    switch revision.obstacle {
+    case nil where bringsUndeclaredCookies(update, exchange): break
+    case nil:
+      updates.append(.init(candidate: revision.candidate, response: revision.response, reason: reason))
+    // The stored response stays as it was for the others.
+    case let obstacle? where obstacle.concernsOneRequest(exchange.candidates[revision.candidate]): break
+    default: removals.append(revision.candidate)
     }
-    return (updates, removals)
   }
 
   /// Handles a 304 that identifies no stored response: the client's own condition may hold (§4.3.2).
@@ -464,15 +487,13 @@ extension CacheEngine {
   ) -> Outcome {
     var (updates, removals) = ([Outcome.Update](), [Int]())
     if head.status == .ok {
-      let matching = matching(exchange)
-      for candidate in matching where exchange.candidates[candidate].status == .ok {
+      for candidate in matching(exchange) where exchange.candidates[candidate].status == .ok {
         let stored = exchange.candidates[candidate]
         if Freshening.headMatches(response, stored) {
-          let changes = changes(
-            to: [(candidate, revision(of: candidate, by: head, response, exchange))], by: response, exchange,
-            client, reason: .freshenedByHead)
-          updates += changes.updates
-          removals += changes.removals
+          apply(
+            revision(of: candidate, by: head.headerFields, response, exchange, client), by: response,
+            exchange,
+            reason: .freshenedByHead, &updates, &removals)
         } else {
           var outdated = stored
           outdated.facts.flags.insert(.invalidated)
@@ -480,9 +501,9 @@ extension CacheEngine {
         }
       }
     }
-    return Outcome(
-      .network, reason: .fromOrigin, storage: .refuse(.methodNotStored), updates: updates,
-      removals: removals)
+    var outcome = Outcome(.network, reason: .fromOrigin, storage: .refuse(.methodNotStored))
+    outcome.change(updates, removals)
+    return outcome
   }
 }
 

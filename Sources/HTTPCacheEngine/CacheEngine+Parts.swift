@@ -33,7 +33,7 @@ extension CacheEngine {
     let candidate = completion.candidate
     let existing = exchange.candidates[candidate]
     // §3.4: the stored fields are updated from the new response, and not replaced by its fields.
-    let revision = revision(of: candidate, by: head, response, exchange)
+    let revision = revision(of: candidate, by: head.headerFields, response, exchange, client)
     guard let parts = existing.parts,
       let part = PartialContent.part(of: head, length: exchange.contentLength),
       let length = PartialContent.completes(completion, parts, part),
@@ -41,7 +41,7 @@ extension CacheEngine {
       PartialContent.relation(of: new, to: existing) == .same,
       let whole = revision.response
         .with([0..<length], completeLength: length, isCombinable: true),
-      let served = answer(with: revision, by: head, response, exchange)
+      let served = answer(with: revision, by: head.headerFields, response, exchange)
         .with([0..<length], completeLength: length, isCombinable: true)
     else { return nil }
     let answer = Outcome.StoredAnswer(
@@ -132,12 +132,13 @@ extension CacheEngine {
     case .unknown: return existing.parts == nil ? refuse(.partNotCombined) : alone
     case .same: break
     }
-    let revision = revision(of: candidate, by: head, response, exchange)
+    let revision = revision(of: candidate, by: head.headerFields, response, exchange, client)
     guard let parts = existing.parts, parts.storedRange(of: part.range) == nil else {
-      let (updates, removals) = changes(
-        to: [(candidate, revision)], by: response, exchange, client, reason: .freshenedByPart)
-      return Outcome(
-        .network, reason: reason, storage: .refuse(.partAlreadyStored), updates: updates, removals: removals)
+      var (updates, removals) = ([Outcome.Update](), [Int]())
+      apply(revision, by: response, exchange, reason: .freshenedByPart, &updates, &removals)
+      var outcome = refuse(.partAlreadyStored)
+      outcome.change(updates, removals)
+      return outcome
     }
     let length = part.completeLength ?? parts.completeLength
     guard PartialContent.isWorthCopying(parts.count, for: Int64(part.range.count)),

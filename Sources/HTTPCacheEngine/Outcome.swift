@@ -218,6 +218,13 @@ extension CacheEngine {
       set { kept = newValue == Changes() ? .none : .some(newValue) }
     }
 
+    /// Sets the ``updates`` and ``removals`` of an outcome that has no other changes.
+    mutating func change(_ updates: [Update], _ removals: [Int]) {
+      if !updates.isEmpty || !removals.isEmpty {
+        kept = .some(Changes(updates: updates, removals: removals))
+      }
+    }
+
     /// Sets the ``assembly`` to a whole representation, without making it.
     mutating func assemble(wholeOf length: Int64) { wholeLength = length }
 
@@ -232,13 +239,11 @@ extension CacheEngine {
 extension CacheEngine.Outcome {
   init(
     _ answer: Answer, reason: CacheEngine.Reason, storage: Storage = .none,
-    assembly: CacheEngine.ContentAssembly? = nil,
-    updates: [Update] = [], removals: [Int] = [], invalidations: [TargetURI] = []
+    assembly: CacheEngine.ContentAssembly? = nil, removals: [Int] = [], invalidations: [TargetURI] = []
   ) {
     self.init(answer: answer, reason: reason)
     self.storage = storage
     if let assembly { self.assembly = assembly }
-    if !updates.isEmpty { self.updates = updates }
     if !removals.isEmpty { self.removals = removals }
     if !invalidations.isEmpty { self.invalidations = invalidations }
   }

@@ -84,41 +84,60 @@ enum Freshening {
     { body(position) }
   }
 
-  /// A stored response with the fields of an update, read once.
+  /// A stored response with the fields of an update.
   struct Revision {
+    var candidate: Int
     var response: StoredResponse
-    /// What all fields say, also those that must not be stored.
-    var parsed: ResponseFields
+    /// Whether all fields may be stored.
+    var isStoredAsIs: Bool
+    /// Why it must not be stored.
+    var obstacle: CacheEngine.Reason?
   }
 
-  /// Returns the stored response with its fields updated (§3.2).
+  /// Returns a stored response with its fields updated (§3.2).
   ///
   /// - Parameters:
-  ///   - response: the parsed form of `head`.
-  ///   - request: the fields of the request that was answered with `head`. If the update changes what the response
-  ///     varies on, these fields select it from now on. Otherwise its selecting fields stay, though another request may
-  ///     have been answered with it (see ``LanguageNegotiation``).
+  ///   - response: the parsed form of the update.
+  ///   - client: the client's request. If the update changes what the response varies on, its fields select it from now
+  ///     on. Otherwise its selecting fields stay, though another request may have been answered with it (see
+  ///     ``LanguageNegotiation``).
   ///   - isReselected: whether the request's fields select the response in any case.
-  ///   - lifetime: the lifetime that the application sets, in milliseconds.
-  static func updated(
-    _ stored: StoredResponse, with head: HTTPFields, _ response: ResponseFields, request: HTTPFields,
-    isReselected: Bool = false, times: ExchangeTimes, lifetime: Int64?,
-    configuration: CacheEngine.Configuration
+  static func revision(
+    of candidate: Int, by update: HTTPFields, _ response: ResponseFields, _ exchange: CacheEngine.Exchange,
+    _ client: RequestFields, isReselected: Bool, _ configuration: CacheEngine.Configuration
   ) -> Revision {
-    let fields = merged(stored.kept.fields, head, response, arrival: times.arrival, configuration)
-    let parsed = ResponseFields.of(
-      fields, now: times.arrival, targets: configuration.targetNames, withheld: configuration.withheldNames,
-      lifetime: lifetime)
+    // The candidate is not kept in a variable, which would be a copy.
+    let (candidates, arrival) = (exchange.candidates, exchange.arrival)
+    let fields = merged(candidates[candidate].kept.fields, update, response, arrival: arrival, configuration)
+    // Declared here, because a returned value would be copied.
+    var parsed = ResponseFields()
+    parsed.read(
+      fields, now: arrival, targets: configuration.targetNames, withheld: configuration.withheldNames)
+    if let lifetime = exchange.lifetime { parsed.setLifetime(milliseconds: lifetime) }
+    let request = exchange.forwarding.original.headerFields
     let vary = VariantSelection.names(of: parsed, for: request, configuration)
-    let selecting =
-      stored.selecting.vary == vary && !isReselected
-      ? stored.selecting : .nominated(by: vary, in: request, configuration)
     var updated = make(
-      status: stored.status, fields: fields, parsed, selecting: selecting,
-      isDelimited: stored.facts.flags.contains(.isDelimited), times: times, configuration: configuration)
-    updated.contentLength = stored.contentLength
-    updated.parts = stored.parts
-    return Revision(response: updated, parsed: parsed)
+      status: candidates[candidate].status, fields: fields, parsed,
+      selecting: candidates[candidate].selecting.vary == vary && !isReselected
+        ? candidates[candidate].selecting : .nominated(by: vary, in: request, configuration),
+      isDelimited: candidates[candidate].facts.flags.contains(.isDelimited), times: exchange.times,
+      configuration: configuration)
+    updated.contentLength = candidates[candidate].contentLength
+    updated.parts = candidates[candidate].parts
+    func obstacle(_ stored: ResponseFields) -> CacheEngine.Reason? {
+      Storability.obstacle(
+        method: .get, request: client, status: updated.status.code, response: stored, arrival: arrival,
+        configuration: configuration)
+    }
+    let obstacle =
+      parsed.isStoredAsIs
+      ? obstacle(parsed)
+      : obstacle(
+        .of(
+          updated.fields, now: arrival, targets: configuration.targetNames,
+          withheld: configuration.withheldNames, lifetime: exchange.lifetime))
+    return Revision(
+      candidate: candidate, response: updated, isStoredAsIs: parsed.isStoredAsIs, obstacle: obstacle)
   }
 
   /// Returns stored fields with those of an update, and without an Age that does not apply to the validated response.
@@ -126,7 +145,7 @@ enum Freshening {
     _ stored: HTTPFields, _ update: HTTPFields, _ response: ResponseFields, arrival: Timestamp,
     _ configuration: CacheEngine.Configuration
   ) -> HTTPFields {
-    var merge = FieldMerge(into: stored)
+    var merge = FieldMerge(into: stored, adding: update.count + 1)
     var (hasAge, hasDate) = (false, false)
     forEachUpdate(in: update, response, configuration) { position in
       switch FieldKind(update[position].name.canonicalName) {

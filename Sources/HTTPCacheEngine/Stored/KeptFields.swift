@@ -65,7 +65,8 @@ struct KeptFields: Sendable {
   func values(of name: HTTPField.Name) -> [String] {
     var values: [String] = []
     for position in received.indices
-    where received[position].name == name && !omitted.contains(position) {
+    // Not the equality of names, which is not inlined.
+    where received[position].name.canonicalName == name.canonicalName && !omitted.contains(position) {
       values.append(received[position].value)
     }
     return values
@@ -75,7 +76,8 @@ struct KeptFields: Sendable {
   // commas they would be another value.
 
   var entityTag: EntityTag? {
-    for position in received.indices where received[position].name == .eTag && !omitted.contains(position) {
+    for position in received.indices
+    where FieldKind(received[position].name.canonicalName) == .entityTag && !omitted.contains(position) {
       return EntityTag(parsingValueAt: position, of: received)
     }
     return nil

@@ -17,6 +17,13 @@ extension String {
     var copy = self  // A bridged string of Apple's systems is made native first.
     return copy.withUTF8 { body($0.span) }
   }
+
+  /// Whether both are the same text of ASCII.
+  @inline(__always)
+  func isSameASCII(_ other: String) -> Bool {
+    utf8.count == other.utf8.count
+      && withFieldBytes { bytes in other.withFieldBytes { bytes.isSameASCII($0) } }
+  }
 }
 
 extension HTTPField {
@@ -100,6 +107,28 @@ extension Span where Element == UInt8 {
       }
     }
     return all & UInt64.upperBits == 0
+  }
+
+  /// Whether both are the same text of ASCII; they have the same length.
+  @inline(__always)
+  fileprivate func isSameASCII(_ other: Span<UInt8>) -> Bool {
+    var difference: UInt64 = 0
+    var position = 0
+    if count >= 8 {
+      while position < count {
+        // The last word may overlap the one before it.
+        let start = Swift.min(position, count - 8)
+        let word = word(at: start)
+        difference |= (word ^ other.word(at: start)) | (word & UInt64.upperBits)
+        position += 8
+      }
+    } else {
+      while position < count {
+        difference |= UInt64((self[position] ^ other[position]) | (self[position] & 0x80))
+        position += 1
+      }
+    }
+    return difference == 0
   }
 
   /// Whether these are the bytes of a text, or of its lowercase form.

@@ -45,6 +45,14 @@ package struct Octets: Hashable, Sendable {
     return isPlain ? Octets(ofASCII: value) : nil
   }
 
+  /// Whether the values of two fields are the same text of ASCII: normally, if they have the same octets.
+  @inline(__always)
+  static func isSameASCII(
+    valueAt position: Int, of fields: HTTPFields, as other: Int, of others: HTTPFields
+  ) -> Bool {
+    fields[position].value.isSameASCII(others[other].value)
+  }
+
   init(_ bytes: Span<UInt8>, _ range: ByteRange) {
     if bytes.isASCII(range) {
       text = bytes.string(range)
