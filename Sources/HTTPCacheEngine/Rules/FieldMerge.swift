@@ -17,10 +17,8 @@ struct FieldMerge {
   /// The position after the stored line that was replaced last: normally that of the next one.
   private var next = 0
 
-  /// - Parameter addedCount: maximum number of fields to be added.
-  init(into fields: HTTPFields, adding addedCount: Int) {
+  init(into fields: HTTPFields) {
     self.fields = fields
-    self.fields.reserveCapacity(fields.count + addedCount)
     storedCount = fields.count
     for position in 0..<storedCount {
       let bit = Self.bit(of: fields[position].name.canonicalName)
@@ -80,8 +78,9 @@ struct FieldMerge {
 
   @inline(__always)
   private static func isNamed(_ name: HTTPField.Name, _ fields: HTTPFields, _ position: Int) -> Bool {
-    // Not `HTTPField.Name`'s equality, which is not inlined.
-    fields[position].name.canonicalName == name.canonicalName
+    // Not `HTTPField.Name`'s equality, which is not inlined. Most names have another length.
+    fields[position].name.canonicalName.utf8.count == name.canonicalName.utf8.count
+      && fields[position].name.canonicalName == name.canonicalName
   }
 
   /// Returns a bit that depends on the length of a name and its last letter: two names rarely share it.

@@ -145,7 +145,7 @@ enum Freshening {
     _ stored: HTTPFields, _ update: HTTPFields, _ response: ResponseFields, arrival: Timestamp,
     _ configuration: CacheEngine.Configuration
   ) -> HTTPFields {
-    var merge = FieldMerge(into: stored, adding: update.count + 1)
+    var merge = FieldMerge(into: stored)
     var (hasAge, hasDate) = (false, false)
     forEachUpdate(in: update, response, configuration) { position in
       switch FieldKind(update[position].name.canonicalName) {
