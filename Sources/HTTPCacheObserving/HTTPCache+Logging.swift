@@ -59,8 +59,10 @@ package struct CacheLog: Sendable {
     step = failures("in step with the shared tier again")
   }
 
+  /// Returns the actions to observe. The level of a logger may change: rare events and ends of failures are observed at
+  /// each level, so that none is missed then.
   func heard(_ actions: some Sequence<CacheEvent.Action>) -> [CacheEvent.Action] {
-    actions.filter { $0.logLevel >= logger.logLevel }
+    actions.filter { $0.change != nil || $0.logLevel >= logger.logLevel }
   }
 
   @Sendable

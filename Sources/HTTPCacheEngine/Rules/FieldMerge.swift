@@ -55,6 +55,7 @@ struct FieldMerge {
     if stored & bit != 0, let place = place(of: name, isRepeated: repeated & bit != 0) {
       fields.remove(at: place)
       storedCount -= 1
+      next = 0
     }
   }
 

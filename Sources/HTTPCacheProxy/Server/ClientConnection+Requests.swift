@@ -167,13 +167,19 @@ extension ClientConnection {
       return
     }
     current?.work = .exchange(exchange)
-    let (start, bound) = (now, NIOLoopBound(self, eventLoop: loop))
+    let (start, bound) = (NIODeadline.now(), NIOLoopBound(self, eventLoop: loop))
     self.context.origin.send(exchange.request, .empty, call) { [loop] result in
       let end = { @Sendable in
         bound.value.end(exchange, call, result, since: start, responder, on: executor)
       }
-      // The connection to the origin is usually on this event loop.
-      if loop.inEventLoop { end() } else { loop.execute(end) }
+      // The connection to the origin is usually on this event loop. Without the client, the loop may be gone.
+      if loop.inEventLoop {
+        end()
+      } else if exchange.isLeft {
+        _ = exchange.finish(result)
+      } else {
+        loop.execute(end)
+      }
     }
   }
 

@@ -360,13 +360,16 @@ final class MemoryTier: Sendable {
 
   func removeAll() {
     givingBack {
-      var emptied = EmptiedShards()
-      for number in 0..<shards.count {
-        emptied.add(shards.removeAll(number: number))
-        // The first at once, so that inserts find room while the others are sorted.
-        if number == 0 { emptied.release(cost: shards.cost, budget.release) }
+      // A lower capacity would wait for the bytes of entries that are in no shard any more.
+      resizing.withLock { _ in
+        var emptied = EmptiedShards()
+        for number in 0..<shards.count {
+          emptied.add(shards.removeAll(number: number))
+          // The first at once, so that inserts find room while the others are sorted.
+          if number == 0 { emptied.release(cost: shards.cost, budget.release) }
+        }
+        emptied.release(cost: shards.cost, budget.release)
       }
-      emptied.release(cost: shards.cost, budget.release)
       spares.removeAll()
     }
   }

@@ -107,7 +107,7 @@ public struct CachedResponse: Sendable {
   /// ```
   ///
   /// A response that is not being stored has its outcome at once, and any other as soon as it is stored or given up. The
-  /// latter waits for a reader of the content. If the reader is cancelled, or the content fails, the outcome says whether
+  /// latter waits for a reader of the content: read to the end, or release the body. If the reader is cancelled, or the content fails, the outcome says whether
   /// what had arrived was stored. In a cancelled task, the property returns what is known.
   public var outcome: Outcome {
     get async {

@@ -25,14 +25,25 @@ package final class DirectExchange: Sendable, Equatable {
   private let sent: SentRequest
   private let fetch: Fetch
   private let time: SendingTime
-  private let claim: Mutex<Fetch.Claim?>
+  private let state: Mutex<State>
+
+  private struct State {
+    /// Until the client leaves.
+    var claim: Fetch.Claim?
+    var isFinished = false
+  }
 
   fileprivate init(_ sent: SentRequest, _ claim: Fetch.Claim, _ work: any Cancellable) {
     (self.sent, fetch) = (sent, claim.fetch)
-    self.claim = Mutex(claim)
+    state = Mutex(State(claim: claim))
     sent.note(.forwarded, sent.forwarding.reason)
     time = SendingTime(sent)
     fetch.run(work)
+  }
+
+  deinit {
+    // The event loop that would have finished it is gone.
+    if !state.withLock({ $0.isFinished }) { fetch.finish(.abandoned) }
   }
 
   package static func == (one: DirectExchange, other: DirectExchange) -> Bool { one === other }
@@ -40,8 +51,12 @@ package final class DirectExchange: Sendable, Equatable {
   /// The request to send, which has no content.
   package var request: HTTPRequest { sent.forwarding.request }
 
-  /// Ends the exchange with the response, or with the transport's error.
+  /// Whether the client has left.
+  package var isLeft: Bool { state.withLock { $0.claim == nil } }
+
+  /// Ends the exchange with the response, or with the transport's error. It may be called on any thread.
   package func finish(_ result: Swift.Result<TransportResponse, any Error>) -> Result {
+    state.withLock { $0.isFinished = true }
     if case .success(let response) = result, response.head.status.kind != .informational {
       let exchange = OriginExchange(response, to: sent, at: time, for: fetch)
       if exchange.answerAtOnce() {
@@ -56,7 +71,7 @@ package final class DirectExchange: Sendable, Equatable {
     } else {
       fetch.run(on: executor) { [sent, time] in await $0.send(sent, at: time, first: result) }
     }
-    return claim.withLock { $0 == nil } ? .done : .pending
+    return isLeft ? .done : .pending
   }
 
   private var executor: (any TaskExecutor)? { sent.cache.executor(for: sent.call) }
@@ -71,7 +86,7 @@ package final class DirectExchange: Sendable, Equatable {
   package func leave() {
     fetch.leaderLeft()
     // Released outside the lock: the last claim cancels the work.
-    let claim = claim.withLock { $0.take() }
+    let claim = state.withLock { $0.claim.take() }
     withExtendedLifetime(claim) {}
   }
 }

@@ -146,7 +146,9 @@ struct DirectExchangeTests {
       try await setting.cache.fetches.emptied()
       setting.clock.advance(seconds: 1)
     }
-    let events = setting.log.events.map { "\($0.action) \($0.reason) \(String(describing: $0.source))" }
+    let events = setting.log.events.map {
+      "\($0.action) \($0.reason?.rawValue ?? "-") \(String(describing: $0.source))"
+    }
     return (seen, events, origin.requests)
   }
 
@@ -236,7 +238,20 @@ struct DirectExchangeTests {
     #expect(setting.cache.fetches.count == 0)
   }
 
-  @Test("A request that waits for another, or that needs the disk, has a task")
+  @Test("An exchange that nothing finishes is released, and a request that waits for it sends its own")
+  func unfinished() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("own") }
+    var exchange: DirectExchange? = try begun(in: setting, Work(), from: origin)
+    let follower = Task { try await setting.get(from: origin) }
+    try await setting.cache.fetches.followers(1)
+    exchange?.leave()
+    exchange = nil
+    #expect(try await follower.value.text == "own")
+    try await setting.cache.fetches.emptied()
+  }
+
+  @Test("A request that waits for another has a task")
   func tasks() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("text") }
