@@ -6,12 +6,12 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// An exchange with the origin without a task, on the event loop of its client: of a request that waits for nothing but a
-/// response in one piece. Most misses, requests that are passed on, and validations are such.
+/// An exchange with the origin on the event loop of the client, without a task.
 ///
-/// The caller sends ``request``, and passes what comes back to ``finish(_:)``. What then takes more, as a longer content or a
-/// disk, goes on in the task of a fetch, as without it: the rules and the steps are the same, and only their frames are saved.
-/// Equal requests may join meanwhile, for it is a ``Fetch`` to them.
+/// The caller sends ``request``, and passes the response to ``finish(_:)``. If the response has arrived in one piece, it is
+/// judged, stored and returned there: most misses, requests that are passed on, and validations end so. A longer content,
+/// or a disk that must be written, takes a task: the fetch then goes on as every other. Equal requests may join the fetch
+/// meanwhile.
 package final class DirectExchange: Sendable, Equatable {
   /// What the response leads to.
   package enum Result: Sendable {
@@ -42,7 +42,7 @@ package final class DirectExchange: Sendable, Equatable {
   }
 
   deinit {
-    // The event loop that would have finished it is gone.
+    // The event loop is gone before it could call `finish(_:)`: requests that have joined must not wait.
     if !state.withLock({ $0.isFinished }) { fetch.finish(.abandoned) }
   }
 
