@@ -66,6 +66,7 @@ extension ClientConnection {
     output.bytes.writeBytes(bytes)
     note(fault, request, since: start, contentBytes: bytes.count)
     context.write(wrapOutboundOut(output.take()), promise: nil)
+    hasUnflushed = true
     end(context)
   }
 
@@ -80,6 +81,10 @@ extension ClientConnection {
     failContent(CancellationError())
     inbound = ByteBuffer()
     unreadable = nil
+    machine.writeBegan(at: now)
+    flush(context)
+    // Usually the socket has taken everything.
+    if isWritten(context) { return perform(machine.endWritten(), context) }
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     let written = context.eventLoop.makePromise(of: Void.self)
     written.futureResult.whenComplete { _ in
@@ -87,9 +92,6 @@ extension ClientConnection {
       guard connection.channelContext != nil else { return }
       connection.perform(connection.machine.endWritten(), context)
     }
-    // Everything before it goes out with it, in one write.
-    hasUnflushed = false
-    machine.writeBegan(at: now)
     context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
     // The client may leave the last bytes unread.
     if machine.isEnding { checkTime(context) }

@@ -135,16 +135,15 @@ extension ClientConnection {
     case .answer(let answer): response = answer
     case .pending(let pending): return forward(request, pending, context)
     }
-    guard response.body.isInMemory, let count = response.body.length, count <= Responder.piece(self.context)
-    else {
+    guard response.body.isInMemory else {
       let responder = Responder(context: self.context, channel: context.channel, client: request)
       current?.work = .task(Task { await responder.deliver(response) })
       return
     }
     let head = ResponseHead(
       response.head, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
-      length: count, Provenance(response))
-    writeWhole(head, response.body, context, promise: nil)
+      length: response.body.length, Provenance(response))
+    writeWhole(head, response.body, context)
   }
 
   /// Sends a request without content to the origin, here if it waits for nothing else, and otherwise in a task.
@@ -198,7 +197,7 @@ extension ClientConnection {
     case .answer(let answer):
       let response = responder.complete(answer)
       if let head = responder.wholeHead(response) {
-        writeWhole(head, response.body, channelContext, promise: nil)
+        writeWhole(head, response.body, channelContext)
         flush(channelContext)
       } else {
         current?.work = .task(
@@ -219,7 +218,7 @@ extension ClientConnection {
     let head = ResponseHead(
       response, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
       length: bytes.count)
-    writeWhole(head, MessageBody(bytes), context, promise: nil)
+    writeWhole(head, MessageBody(bytes), context)
   }
 
   private func answerWithContent(_ request: ClientRequest, _ context: ChannelHandlerContext) {

@@ -26,7 +26,9 @@ extension ClientConnection {
       let closes = prepare(head)
       writer.write(head, closes: closes, to: &output.bytes)
       send(context, promise)
-    case .whole(let head, let body): writeWhole(head, body, context, promise: promise)
+    case .whole(let head, let body):
+      promise?.succeed()
+      writeWhole(head, body, context)
     case .chunk(let bytes): writeChunk(bytes, context, promise)
     case .end(let trailers):
       switch machine.ending {
@@ -76,29 +78,51 @@ extension ClientConnection {
     return closes
   }
 
-  func writeWhole(
-    _ head: ResponseHead, _ body: MessageBody, _ context: ChannelHandlerContext,
-    promise: EventLoopPromise<Void>?
-  ) {
+  /// Writes a response whose content is in memory, if it has any.
+  func writeWhole(_ head: ResponseHead, _ body: MessageBody, _ context: ChannelHandlerContext) {
     let closes = prepare(head)
-    let count = body.length ?? 0
-    _ = machine.contentSent(count)
     writer.write(head, closes: closes, to: &output.bytes)
-    if head.framing == .chunked, count > 0 { writeChunkHead(count) }
-    if head.framing != .none { body.withBytes { $0.withUnsafeBytes { _ = output.bytes.writeBytes($0) } } }
-    if head.framing == .chunked {
-      output.bytes.writeStaticString(count == 0 ? "0\r\n\r\n" : "\r\n0\r\n\r\n")
+    let count = body.length ?? 0
+    guard head.framing != .none, count > Responder.smallPiece else {
+      _ = machine.contentSent(count)
+      if head.framing != .none { body.withBytes { $0.withUnsafeBytes { _ = output.bytes.writeBytes($0) } } }
+      send(context, nil)
+      return finish(context)
     }
-    var promise = promise
-    // Small pieces are part of the buffers that every connection has.
-    if head.framing != .none, count > Responder.smallPiece {
-      let (transit, written) = (self.context.cache.transit, promise ?? context.eventLoop.makePromise())
-      transit.change(by: count)
-      written.futureResult.whenComplete { _ in transit.change(by: -count) }
-      promise = written
+    current?.work = .content(
+      OutgoingContent(body, isHeld: !head.isStored, transit: self.context.cache.transit))
+    // What was written before must go out first.
+    flush(context)
+    writeOn(after: output.take(), context)
+  }
+
+  /// Writes on with content in memory: what the socket takes now, and otherwise a piece when it takes more.
+  private func writeOn(after head: ByteBuffer, _ context: ChannelHandlerContext) {
+    guard case .content(let content)? = current?.work else { return }
+    var (rest, start) = (head, head.readableBytes)
+    let taken =
+      freeSocket(context).map { content.write(after: &rest, upTo: OutgoingContent.turn, to: $0) } ?? 0
+    start -= rest.readableBytes
+    _ = machine.contentSent(taken)
+    self.context.statistics.bytesSent.increment(by: start + taken)
+    if content.isEmpty, rest.readableBytes == 0 {
+      current?.work = .none
+      return finish(context)
     }
-    send(context, promise)
-    finish(context)
+    let bound = NIOLoopBound((self, context), eventLoop: loop)
+    let goOn = { @Sendable in
+      let (connection, context) = bound.value
+      if connection.channelContext != nil { connection.writeOn(after: ByteBuffer(), context) }
+    }
+    if taken == OutgoingContent.turn { return loop.execute(goOn) }
+    // The channel waits until the socket takes this piece.
+    let piece = content.moveNext(Responder.piece(self.context), to: &rest)
+    _ = machine.contentSent(piece)
+    let written = loop.makePromise(of: Void.self)
+    watch(written, context)
+    written.futureResult.whenSuccess(goOn)
+    self.context.statistics.bytesSent.increment(by: rest.readableBytes)
+    context.writeAndFlush(wrapOutboundOut(rest), promise: written)
   }
 
   private func writeChunkHead(_ count: Int) {

@@ -102,30 +102,26 @@ struct Responder: Sendable {
   /// Maximum bytes that are passed to the connection at a time: they stay in memory until the client takes them. Less
   /// while little of the budget for content in flight is free.
   static let piece = 128 << 10
-  /// Maximum content of a response that does not count as content in flight.
+  /// Maximum content of a response that is copied into the output of its connection, and does not count as content in
+  /// flight. To send it apart would cost more than the copy.
   static let smallPiece = 16 << 10
 
   static func piece(_ context: ProxyContext) -> Int {
     context.cache.transit.chunkSize(upTo: piece)
   }
 
-  /// Returns the head of a response that is passed to the connection with its content; `nil` if that is passed in pieces.
+  /// Returns the head of a response that is passed to the connection with its content; `nil` if that is not in memory.
   func wholeHead(_ response: CachedResponse) -> ResponseHead? {
-    guard response.body.isInMemory, let count = response.body.length,
-      count <= max(Self.smallPiece, Self.piece(context))
-    else { return nil }
+    guard response.body.isInMemory else { return nil }
     return head(
-      response.head, isStored: response.source != .network, length: count, Provenance(response))
+      response.head, isStored: response.source != .network, length: response.body.length,
+      Provenance(response))
   }
 
   /// - Parameter call: the call of the origin that the response may come from, for its trailers.
   func deliver(_ response: CachedResponse, _ call: OriginClient.Call? = nil) async {
     if let head = wholeHead(response) { return write(.whole(head, response.body)) }
-    // A large body in memory is not written on the event loop: the loop would serve no other connection while the socket
-    // takes one piece after the other.
-    await withTaskExecutorPreference(response.body.isInMemory ? globalConcurrentExecutor : nil) {
-      await stream(response, call)
-    }
+    await stream(response, call)
   }
 
   /// Passes on the content piece by piece.
@@ -148,11 +144,11 @@ struct Responder: Sendable {
           last = chunk
         } else {
           write(unsent)
-          try await send(chunk, of: response)
+          try await send(chunk)
         }
       }
       write(unsent)
-      try await send(last, of: response)
+      try await send(last)
       write(.end(trailers: isFromOrigin ? call?.trailers : nil))
     } catch {
       if isFromOrigin, !Task.isCancelled { context.watch.failed(error) }
@@ -167,12 +163,11 @@ struct Responder: Sendable {
   }
 
   /// Sends a chunk, and waits until the client, or the kernel, has taken it. Until then it counts as content in flight,
-  /// unless it is a part of a stored response in memory. The connection's copy of each piece counts, too.
-  private func send(_ chunk: ArraySlice<UInt8>, of response: CachedResponse) async throws {
+  /// and so does the connection's copy of each piece.
+  private func send(_ chunk: ArraySlice<UInt8>) async throws {
     let transit = context.cache.transit
-    let held = response.body.isInMemory ? 0 : chunk.count
-    transit.change(by: held)
-    defer { transit.change(by: -held) }
+    transit.change(by: chunk.count)
+    defer { transit.change(by: -chunk.count) }
     var rest = chunk
     while !rest.isEmpty {
       let piece = rest.prefix(Self.piece(context))

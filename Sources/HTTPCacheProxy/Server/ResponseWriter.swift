@@ -19,9 +19,10 @@ struct ResponseHead: Sendable {
   var framing: ResponseFraming
   /// Where the response comes from, for the log and the counters.
   var provenance: Provenance
+  /// Whether the response comes from the store, which keeps no fields that concern a connection, or from the proxy.
+  let isStored: Bool
 
   /// - Parameters:
-  ///   - isStored: whether the fields come from the store, which keeps no fields that concern a connection.
   ///   - length: the length of the content, if known.
   init(
     _ response: HTTPResponse, to method: HTTPRequest.Method, minorVersion: Int, isStored: Bool, length: Int?,
@@ -29,6 +30,7 @@ struct ResponseHead: Sendable {
   ) {
     self.response = response
     self.provenance = provenance
+    self.isStored = isStored
     if !isStored {
       // RFC 9110 §15.5.22: 426 names the protocol to switch to.
       self.response.headerFields = response.headerFields.withoutHopByHop(

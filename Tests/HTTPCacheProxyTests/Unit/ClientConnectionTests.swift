@@ -61,6 +61,23 @@ struct ClientConnectionTests {
     }
   }
 
+  @Test("Large content goes out piece by piece, as the channel takes it")
+  func pieces() async throws {
+    let cache = try await ConnectionFixture.filledCache(["/large": String(repeating: "a", count: 300_000)])
+    try inOneThread {
+      let fixture = try ConnectionFixture(takes: false, cache: cache)
+      try fixture.receive(Self.get("/large") + Self.get("/1"))
+      let first = fixture.wire.sent.utf8.count
+      #expect((16_000..<200_000).contains(first))
+      fixture.wire.takeAll()
+      #expect((first + 16_000..<300_000).contains(fixture.wire.sent.utf8.count))
+      while fixture.wire.takeAll() {}
+      #expect(fixture.wire.sent.hasSuffix("\r\n\r\nhello /1"))
+      #expect(fixture.wire.sent.utf8.count(where: { $0 == UInt8(ascii: "a") }) >= 300_000)
+      fixture.finish()
+    }
+  }
+
   @Test(
     "Invalid requests are refused, however their bytes arrive, and the rest is discarded",
     arguments: [true, false])

@@ -34,6 +34,15 @@ struct ConnectionFixture {
 
     func flush(context: ChannelHandlerContext) {}
 
+    /// Takes what was written; `false` if nothing was.
+    @discardableResult
+    func takeAll() -> Bool {
+      let taken = promises
+      promises = []
+      for promise in taken { promise.succeed() }
+      return !taken.isEmpty
+    }
+
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
       if mode == .output {
         outputIsClosed = true
@@ -75,14 +84,14 @@ struct ConnectionFixture {
 
   func finish() { _ = try? channel.finish() }
 
-  /// A cache with `hello` under two names.
-  static func filledCache() async throws -> HTTPCache {
+  /// A cache with `hello` under two names, and more.
+  static func filledCache(_ more: [String: String] = [:]) async throws -> HTTPCache {
     let cache = try HTTPCache.embedded()
-    for path in ["/1", "/2"] {
+    for (path, content) in more.merging(["/1": "hello /1", "/2": "hello /2"], uniquingKeysWith: { $1 }) {
       let request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: path)
       let response = try await cache.respond(to: request) { _, _ in
         let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=3600"])
-        return TransportResponse(head: head, body: MessageBody(Array("hello \(path)".utf8)[...]))
+        return TransportResponse(head: head, body: MessageBody(Array(content.utf8)))
       }
       for try await _ in response.body {}
     }
