@@ -149,7 +149,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
       connections.setLimits(Self.connectionLimits($0))
       Self.checkDescriptors($0, logger)
     }
-    let readAllocator = TransitReadAllocator(transit: cache.transit)
+    let transit = cache.transit
     // NIO sets TCP_NODELAY on the listening socket, and accepted ones inherit it.
     let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 4096)
@@ -157,15 +157,18 @@ public final class CachingProxy: ServiceLifecycle.Service {
       .accepting(in: connections)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
+          let reads = ReadBuffer.current
           // Options of the bootstrap would be set one by one, each with a future: 4 µs for a connection.
           if let options = channel.syncOptions {
             try options.setOption(.autoRead, value: false)
             try options.setOption(.allowRemoteHalfClosure, value: true)
             try options.setOption(.maxMessagesPerRead, value: 1)
-            try options.setOption(.recvAllocator, value: readAllocator)
+            try options.setOption(
+              .recvAllocator, value: TransitReadAllocator(transit: transit, shared: reads, first: 1 << 10))
           }
           let connection = ClientConnection(
-            context, on: channel.eventLoop, isAtSocket: true, log: log?.lines(of: channel.eventLoop))
+            context, on: channel.eventLoop, reads: reads, isAtSocket: true,
+            log: log?.lines(of: channel.eventLoop))
           try channel.pipeline.syncOperations.addHandler(connection)
           connection.place = connections.add(channel, connection)
         }

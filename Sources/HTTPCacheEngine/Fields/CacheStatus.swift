@@ -83,13 +83,17 @@ public struct CacheStatus: Hashable, Sendable {
   /// `hit` and `fwd` exclude each other, and parameters about a forwarded request occur only with `fwd` (§2).
   public var fieldValue: String {
     var value = cache.isStructuredToken ? cache : Self.quoted(cache.utf8)
-    // Without a key, nearly all texts fit.
+    // Without a key, nearly all texts fit: one allocation, as the appended texts are short or already there.
     value.reserveCapacity(96)
     if isHit {
       value += "; hit"
     } else if let forward {
-      value += "; fwd=" + forward.rawValue
-      if let forwardStatus { value += "; fwd-status=\(forwardStatus)" }
+      value += "; fwd="
+      value += forward.rawValue
+      if let forwardStatus {
+        value += "; fwd-status="
+        value += String(forwardStatus)
+      }
     }
     // An Integer has at most 15 digits (RFC 9651 §3.3.1).
     if let remainingSeconds {
@@ -100,7 +104,10 @@ public struct CacheStatus: Hashable, Sendable {
       if let isCollapsed { value += isCollapsed ? "; collapsed" : "; collapsed=?0" }
     }
     if let key { value += "; key=" + Self.quoted(key.bytes) }
-    if let reason { value += "; detail=" + reason.rawValue }
+    if let reason {
+      value += "; detail="
+      value += reason.rawValue
+    }
     return value
   }
 

@@ -25,8 +25,6 @@ import NIOCore
 final class BodyFeed: Sendable {
   /// Maximum bytes that a feed may hold before the socket is no longer read.
   static let limit = 256 << 10
-  /// Maximum bytes of ``takeWhole(_:)``: what one read from the socket usually returns.
-  private static let smallContent = 64 << 10
 
   /// A signal to the receiving side.
   enum Signal: Sendable {
@@ -127,19 +125,6 @@ final class BodyFeed: Sendable {
 
   /// The trailers after the content, once the content has been read.
   var trailers: HTTPFields? { state.withLock { $0.trailers } }
-
-  /// Returns all of the content, as its only reader, if it has arrived and is small; otherwise `nil`.
-  ///
-  /// - Parameter length: the length of the content.
-  func takeWhole(_ length: Int) -> [UInt8]? {
-    guard length <= Self.smallContent else { return nil }
-    return state.withLock { state in
-      guard case .success = state.end, !state.isBeingRead, state.blocks.count == length else { return nil }
-      state.isBeingRead = true
-      defer { state.count(in: transit) }
-      return state.blocks.takeAll()
-    }
-  }
 
   fileprivate func claim() -> Bool {
     state.withLock { state in

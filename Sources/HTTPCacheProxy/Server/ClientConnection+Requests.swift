@@ -168,16 +168,13 @@ extension ClientConnection {
     current?.work = .exchange(exchange)
     let (start, bound) = (NIODeadline.now(), NIOLoopBound(self, eventLoop: loop))
     self.context.origin.send(exchange.request, .empty, call) { [loop] result in
-      let end = { @Sendable in
-        bound.value.end(exchange, call, result, since: start, responder, on: executor)
-      }
       // The connection to the origin is usually on this event loop. Without the client, the loop may be gone.
       if loop.inEventLoop {
-        end()
+        bound.value.end(exchange, call, result, since: start, responder, on: executor)
       } else if exchange.isLeft {
         _ = exchange.finish(result)
       } else {
-        loop.execute(end)
+        loop.execute { bound.value.end(exchange, call, result, since: start, responder, on: executor) }
       }
     }
   }

@@ -42,9 +42,8 @@ extension ClientConnection {
     try context.pipeline.syncOperations.addHandler(client, position: .before(self))
     try origin.channel.pipeline.syncOperations.addHandler(server, position: .before(origin.connection.value))
     output.bytes.writeString("HTTP/1.1 101 \(head.status.reasonPhrase)\r\n")
-    for field in head.headerFields.withoutHopByHop(keepsUpgrade: true)
-    where field.name.canonicalName != "content-length" {
-      output.bytes.write(field)
+    head.headerFields.forEachEndToEnd(keepsUpgrade: true) { field in
+      if field.name.canonicalName != "content-length" { output.bytes.write(field) }
     }
     output.bytes.writeStaticString("\r\n")
     send(context, nil)

@@ -79,6 +79,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   /// Makes all decisions that follow from the protocol.
   var machine: ClientConnectionStateMachine
   var inbound = ByteBuffer()
+  private let reads: ReadBuffer
   /// Written and taken within one turn of the event loop, because other connections use it too.
   private(set) lazy var output = OutputBuffer.current
   /// Whether no other handler, such as that of TLS, is between this one and a socket.
@@ -105,13 +106,17 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
 
   /// - Parameters:
   ///   - loop: the connection's event loop.
+  ///   - reads: the buffer that the loop's connections read into.
   ///   - isAtSocket: whether the channel is that of a socket, and has no other handler.
   ///   - log: the log lines of the event loop.
-  init(_ context: ProxyContext, on loop: any EventLoop, isAtSocket: Bool = false, log: AccessLogLines? = nil)
-  {
+  init(
+    _ context: ProxyContext, on loop: any EventLoop, reads: ReadBuffer = ReadBuffer(),
+    isAtSocket: Bool = false, log: AccessLogLines? = nil
+  ) {
     self.context = context
     self.loop = loop
     self.isAtSocket = isAtSocket
+    self.reads = reads
     self.log = log
     writer = ResponseWriter(name: context.configuration.name, dates: DateCache())
     reader = HeadReader(limits: context.settings.value.limits.head, isResponse: false)
@@ -172,9 +177,9 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     case .leave(let action): perform(action, context)
     case .process:
       place?.began()
-      inbound.add(unwrapInboundIn(data))
+      reads.move(unwrapInboundIn(data), to: &inbound)
       process(context)
-      inbound.trim()
+      reads.trim(&inbound)
     }
   }
 

@@ -184,10 +184,11 @@ extension HTTPFields {
   /// Whether a Connection field has this option.
   func says(_ option: String) -> Bool {
     contains { field in
-      field.name.canonicalName == "connection"
-        && field.value.split(separator: ",").contains {
-          $0.trimmingOptionalWhitespace.lowercasedASCII == option
-        }
+      guard field.name.canonicalName == "connection" else { return false }
+      if field.value.isConnectionOptionAlone { return field.value.lowercasedASCII == option }
+      return field.value.split(separator: ",").contains {
+        $0.trimmingOptionalWhitespace.lowercasedASCII == option
+      }
     }
   }
 }

@@ -4,7 +4,8 @@
 import NIOCore
 import NIOPosix
 
-/// The buffer that the connections of an event loop write their responses to, one after the other.
+/// The buffer that the connections of an event loop write their responses to, and their requests to the origin, one after
+/// the other.
 ///
 /// Usually the socket has taken one response before the next is written, so all use the same memory, which is still in
 /// the processor's cache. A hit of 1 KB then takes 15.3 µs of processor time, including the kernel's, instead of 16.6.

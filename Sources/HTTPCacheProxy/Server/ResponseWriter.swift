@@ -31,11 +31,6 @@ struct ResponseHead: Sendable {
     self.response = response
     self.provenance = provenance
     self.isStored = isStored
-    if !isStored {
-      // RFC 9110 §15.5.22: 426 names the protocol to switch to.
-      self.response.headerFields = response.headerFields.withoutHopByHop(
-        keepsUpgrade: response.status.code == 426)
-    }
     let code = response.status.code
     if method == .head || code < 200 || code == 204 || code == 304 {
       framing = .none
@@ -64,24 +59,30 @@ struct ResponseWriter {
     writeStatus(head.response.status, to: &buffer)
     var (hasLength, hasDate) = (false, false)
     let code = head.response.status.code
-    for field in head.response.headerFields {
+    func write(_ field: HTTPField, to buffer: inout ByteBuffer) {
       // Lengths first: most names differ in their length.
       switch field.name.canonicalName.utf8.count {
       case 4 where field.name.canonicalName == "date": hasDate = true
       case 14 where field.name.canonicalName == "content-length":
         // RFC 9110 §8.6, RFC 9112 §6.1.
         if case .length(let count) = head.framing {
-          if hasLength { continue }
+          if hasLength { return }
           hasLength = true
           buffer.writeStaticString("Content-Length: ")
           buffer.writeDecimal(count)
           buffer.writeStaticString("\r\n")
-          continue
+          return
         }
-        if head.framing != .none || code == 204 { continue }
+        if head.framing != .none || code == 204 { return }
       default: break
       }
       buffer.write(field)
+    }
+    if head.isStored {
+      for field in head.response.headerFields { write(field, to: &buffer) }
+    } else {
+      // RFC 9110 §15.5.22: 426 names the protocol to switch to.
+      head.response.headerFields.forEachEndToEnd(keepsUpgrade: code == 426) { write($0, to: &buffer) }
     }
     switch head.framing {
     case .none, .untilClose: break
@@ -102,8 +103,8 @@ struct ResponseWriter {
   /// An interim response has no framing, and nothing is added to it (RFC 9110 §15.2).
   func writeInterim(_ response: HTTPResponse, to buffer: inout ByteBuffer) {
     writeStatus(response.status, to: &buffer)
-    for field in response.headerFields.withoutHopByHop() where field.name.canonicalName != "content-length" {
-      buffer.write(field)
+    response.headerFields.forEachEndToEnd { field in
+      if field.name.canonicalName != "content-length" { buffer.write(field) }
     }
     buffer.writeStaticString("\r\n")
   }

@@ -30,9 +30,9 @@ extension OriginClient {
         connection.close()
         throw CancellationError()
       }
-      let head = RequestWriter.head(
-        request, .empty, expects: false, via: "1.\(call.minorVersion) \(via)", upgrade: protocols,
-        allocator: connection.channel.allocator)
+      var head = ByteBuffer()
+      RequestWriter.write(
+        request, .empty, expects: false, via: "1.\(call.minorVersion) \(via)", upgrade: protocols, to: &head)
       var pending = connection.start(head, method: request.method, isWhole: true, upgrade: protocols)
       while true {
         let reply = try await withTaskCancellationHandler { [pending] in

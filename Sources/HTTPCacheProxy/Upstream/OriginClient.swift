@@ -128,21 +128,20 @@ final class OriginClient: Sendable {
   /// Sends a request. On an event loop that has an idle connection, all of it happens there, without a task.
   func send(_ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ completion: @escaping Completion) {
     statistics.originRequests.increment()
-    let ended: Completion = { [self] result in
-      note(result, isCancelled: call.isCancelled)
-      completion(result)
-    }
     guard let connection = checkOut(preferring: call.loop) else {
-      return sendOnNewConnection(request, body, call, ended)
+      return sendOnNewConnection(request, body, call, completion)
     }
     exchange(request, body, call, connection) { [self] result in
-      guard case .failure(let error as OriginError) = result, !call.isCancelled,
+      if case .failure(let error as OriginError) = result, !call.isCancelled,
         error.allowsRetry(request.method, hasContent: body.isInMemory)
-      else { return ended(result) }
-      // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more attempt, on
-      // a new connection: another idle one may be closing as well.
-      statistics.originRetries.increment()
-      sendOnNewConnection(request, body, call, ended)
+      {
+        // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more attempt,
+        // on a new connection: another idle one may be closing as well.
+        statistics.originRetries.increment()
+        return sendOnNewConnection(request, body, call, completion)
+      }
+      note(result, isCancelled: call.isCancelled)
+      completion(result)
     }
   }
 
@@ -175,6 +174,10 @@ final class OriginClient: Sendable {
   private func sendOnNewConnection(
     _ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ completion: @escaping Completion
   ) {
+    let completion: Completion = { [self] result in
+      note(result, isCancelled: call.isCancelled)
+      completion(result)
+    }
     // The event loops may be gone, and would never answer.
     if pool.withLock({ $0.isClosed }) {
       return completion(.failure(OriginError(.destinationUnavailable, "the proxy has stopped")))
@@ -199,11 +202,22 @@ final class OriginClient: Sendable {
     _ completion: @escaping Completion
   ) {
     let isWhole = body.isInMemory
-    var head = RequestWriter.head(
-      request, body, expects: call.expectsContinue && !isWhole, via: "1.\(call.minorVersion) \(via)",
-      allocator: connection.channel.allocator)
-    body.withBytes { $0.withUnsafeBytes { _ = head.writeBytes($0) } }
-    let reply = connection.start(head, method: request.method, isWhole: isWhole)
+    let write = { [via] (buffer: inout ByteBuffer) in
+      RequestWriter.write(
+        request, body, expects: call.expectsContinue && !isWhole, via: "1.\(call.minorVersion) \(via)",
+        to: &buffer)
+      body.withBytes { $0.withUnsafeBytes { _ = buffer.writeBytes($0) } }
+    }
+    var bytes = ByteBuffer()
+    if connection.channel.eventLoop.inEventLoop {
+      // The connection writes them at once.
+      let output = OutputBuffer.current
+      write(&output.bytes)
+      bytes = output.take()
+    } else {
+      write(&bytes)
+    }
+    let reply = connection.start(bytes, method: request.method, isWhole: isWhole)
     if !isWhole { sendContent(body, of: call, connection, reply) }
     receive(reply, connection, call, completion)
   }
@@ -271,13 +285,17 @@ final class OriginClient: Sendable {
   }
 
   func final(_ reply: OriginConnection.Reply, _ call: Call) -> TransportResponse {
-    call.received(reply.feed)
-    guard let feed = reply.feed else { return TransportResponse(head: reply.head) }
-    // A small response usually arrives in one piece: it is stored and sent as one, without readers and their waiting.
-    if let length = reply.length, let content = feed.takeWhole(length) {
-      return TransportResponse(head: reply.head, body: MessageBody(content))
+    switch reply.content {
+    case .none:
+      call.received(nil)
+      return TransportResponse(head: reply.head)
+    case .whole(let bytes):
+      call.received(nil)
+      return TransportResponse(head: reply.head, body: MessageBody(bytes))
+    case .arriving(let feed, let length):
+      call.received(feed)
+      return TransportResponse(head: reply.head, body: MessageBody(FeedReader(feed), length: length))
     }
-    return TransportResponse(head: reply.head, body: MessageBody(FeedReader(feed), length: reply.length))
   }
 
   // MARK: - Health
@@ -337,8 +355,9 @@ final class OriginClient: Sendable {
     let old: [OriginConnection.Handle] = pool.withLock { pool in
       if pool.isClosed { return [connection] }
       // Connections that were idle longest come first.
-      var old = Array(pool.idle.prefix { $0.deadline <= now || !$0.channel.isActive })
-      pool.idle.removeFirst(old.count)
+      let first = pool.idle.firstIndex { $0.deadline > now && $0.channel.isActive } ?? pool.idle.endIndex
+      var old = Array(pool.idle[..<first])
+      if first > 0 { pool.idle.removeFirst(first) }
       if pool.idle.count >= limit {
         old.append(connection)
       } else {
@@ -371,14 +390,16 @@ final class OriginClient: Sendable {
       .channelOption(.allowRemoteHalfClosure, value: mayBecomeTunnel)
       // A feed that has room for one read must not get more.
       .channelOption(.maxMessagesPerRead, value: 1)
-      .channelOption(.recvAllocator, value: TransitReadAllocator(transit: transit))
     let origin = configuration.origin
     do {
       return try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
         channel.eventLoop.makeCompletedFuture {
           guard channels.add(channel) else { throw ChannelError.ioOnClosedChannel }
+          let reads = ReadBuffer.current
+          try channel.syncOptions?.setOption(
+            .recvAllocator, value: TransitReadAllocator(transit: transit, shared: reads, first: 4 << 10))
           let connection = OriginConnection(
-            channel: channel, limits: limits, timeouts: timeouts, transit: transit,
+            channel: channel, limits: limits, timeouts: timeouts, transit: transit, reads: reads,
             onIdle: { [weak self] in
               if let self { self.checkIn($0) } else { $0.close() }
             },

@@ -28,10 +28,15 @@ final class OriginConnection: ChannelInboundHandler {
 
   /// The head of a response, interim or final. After an interim response, ``Handle/next()`` returns the next response.
   struct Reply: Sendable {
+    enum Content: Sendable {
+      case none
+      /// Small content that has arrived with the head: it is stored and sent as one, without a reader and its waiting.
+      case whole([UInt8])
+      case arriving(BodyFeed, length: Int?)
+    }
+
     var head: HTTPResponse
-    /// `nil` if there is no content.
-    var feed: BodyFeed?
-    var length: Int?
+    var content = Content.none
 
     /// Whether another response follows this one.
     var isInterim: Bool { head.status.kind == .informational }
@@ -49,6 +54,7 @@ final class OriginConnection: ChannelInboundHandler {
   /// Makes all decisions that follow from the protocol.
   private(set) var machine: Machine
   private var buffer = ByteBuffer()
+  private let reads: ReadBuffer
   private var reader: HeadReader
   /// The request in flight, or the last one.
   private var request = Machine.Request()
@@ -64,13 +70,14 @@ final class OriginConnection: ChannelInboundHandler {
 
   init(
     channel: any Channel, limits: ProxyConfiguration.HeadLimits, timeouts: ProxyConfiguration.Timeouts,
-    transit: TransitBudget,
+    transit: TransitBudget, reads: ReadBuffer = ReadBuffer(),
     uptake: @escaping () -> PeerUptake = { PeerUptake() },
     onIdle: @escaping @Sendable (OriginConnection.Handle) -> Void,
     onEnd: @escaping @Sendable (any Channel) -> Void
   ) {
     self.channel = channel
     self.transit = transit
+    self.reads = reads
     makeUptake = uptake
     self.onIdle = onIdle
     self.onEnd = onEnd
@@ -106,12 +113,13 @@ final class OriginConnection: ChannelInboundHandler {
       _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil
     ) -> EventLoopFuture<Reply> {
       let promise = channel.eventLoop.makePromise(of: Reply.self)
-      let start = { @Sendable in
-        let properties = Machine.Request(method: method, isWhole: isWhole, upgrade: upgrade)
+      let properties = Machine.Request(method: method, isWhole: isWhole, upgrade: upgrade)
+      // A miss usually runs on this event loop.
+      if channel.eventLoop.inEventLoop {
         connection.value.start(request, properties, promise)
+      } else {
+        channel.eventLoop.execute { connection.value.start(request, properties, promise) }
       }
-      // The task of a miss usually runs on this event loop.
-      if channel.eventLoop.inEventLoop { start() } else { channel.eventLoop.execute(start) }
       return promise.futureResult
     }
 
@@ -177,6 +185,9 @@ final class OriginConnection: ChannelInboundHandler {
   /// Maximum bytes of a request that an origin takes at once: others cost a system call more.
   private static let smallRequest = 64 << 10
 
+  /// Maximum bytes of ``Reply/Content/whole(_:)``: what one read from the socket usually returns.
+  private static let smallContent = 64 << 10
+
   /// Whether the kernel knows that the origin has closed the connection, before the event loop has noticed.
   ///
   /// A request that must not be sent twice is lost on such a connection, and any other costs a second attempt.
@@ -217,9 +228,9 @@ final class OriginConnection: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard machine.received(at: now) else { return }
-    buffer.add(unwrapInboundIn(data))
+    reads.move(unwrapInboundIn(data), to: &buffer)
     process()
-    buffer.trim()
+    reads.trim(&buffer)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
@@ -243,7 +254,7 @@ final class OriginConnection: ChannelInboundHandler {
     }
     reply = promise
     process()
-    buffer.trim()
+    reads.trim(&buffer)
     // All bytes before the end have now been processed, up to another interim response.
     if machine.inputIsClosed { endInput() } else { readOn() }
   }
@@ -291,13 +302,17 @@ final class OriginConnection: ChannelInboundHandler {
     case .deliverInterim: break
     case .switchProtocols: stopTimer()
     case .deliver(let framing):
-      response.length = framing.length
       if framing == .none || framing == .length(0) {
+        finish()
+      } else if let length = framing.length, length <= Self.smallContent,
+        let bytes = buffer.readBytes(length: length)
+      {
+        response.content = .whole(bytes)
         finish()
       } else {
         let feed = makeFeed()
         content = (feed, BodyDecoder(framing, limits: reader.limits, isResponse: true))
-        response.feed = feed
+        response.content = .arriving(feed, length: framing.length)
       }
     case .fail(let error): close(error)
     }

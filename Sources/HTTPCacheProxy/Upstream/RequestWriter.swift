@@ -10,11 +10,11 @@ enum RequestWriter {
   ///   - expects: whether the origin must confirm before it gets the content (RFC 9110 §10.1.1).
   ///   - upgrade: the protocols that the origin may switch to (RFC 9110 §7.8).
   ///   - via: the text that is added to `Via` (RFC 9110 §7.6.3).
-  static func head(
+  static func write(
     _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, upgrade: String? = nil,
-    allocator: ByteBufferAllocator
-  ) -> ByteBuffer {
-    var buffer = allocator.buffer(capacity: 1024 + (body.isInMemory ? body.length ?? 0 : 0))
+    to buffer: inout ByteBuffer
+  ) {
+    buffer.reserveCapacity(minimumWritableBytes: 1024 + (body.isInMemory ? body.length ?? 0 : 0))
     buffer.writeString(request.method.rawValue)
     buffer.writeString(" ")
     buffer.writeString(request.path ?? "/")
@@ -53,7 +53,6 @@ enum RequestWriter {
     }
     if !connection.isEmpty { buffer.write(name: "Connection", value: connection.joined(separator: ", ")) }
     buffer.writeString("\r\n")
-    return buffer
   }
 }
 

@@ -56,7 +56,7 @@ extension OriginExchange {
     }
     received = bytes.count
     answer = head()
-    answer?.body = MessageBody(isCompleted ? [before, .bytes(bytes), after] : [.bytes(bytes)])
+    answer?.body = isCompleted ? MessageBody([before, .bytes(bytes), after]) : MessageBody(bytes)
     if let writer { return .whole(bytes, writer) }
     deliverAnswer()
     return .done

@@ -34,41 +34,6 @@ struct BodyFeedTests {
   }
 
   @Test(
-    "Small content that has arrived is taken at once, and nothing else is",
-    arguments: [
-      (pieces: [5], length: 5, isEnded: true, isTaken: true), ([3, 2], 5, true, true), ([], 0, true, true),
-      ([64 << 10], 64 << 10, true, true), ([5000, 5000], 10_000, true, true),
-      ([5], 5, false, false), ([3], 5, false, false), ([(64 << 10) + 1], (64 << 10) + 1, true, false),
-    ])
-  func whole(pieces: [Int], length: Int, isEnded: Bool, isTaken: Bool) async throws {
-    let transit = TransitBudget(capacity: 1 << 20)
-    let feed = feed(transit)
-    var expected: [UInt8] = []
-    for (number, count) in pieces.enumerated() {
-      feed.push(ByteBuffer(repeating: UInt8(number), count: count))
-      expected += Array(repeating: UInt8(number), count: count)
-    }
-    if isEnded { feed.finish(.success(())) }
-    #expect(feed.takeWhole(length) == (isTaken ? expected : nil))
-    feed.finish(.success(()))
-    guard isTaken else {
-      #expect(try await MessageBody(FeedReader(feed)).collect(upTo: length) == expected[...])
-      return
-    }
-    #expect(transit.used == 0)
-    #expect(feed.takeWhole(length) == nil)
-    await #expect(throws: HTTPCacheError.self) { for try await _ in FeedReader(feed) {} }
-  }
-
-  @Test("Content that failed is not taken")
-  func failed() {
-    let feed = feed(TransitBudget(capacity: 1 << 20))
-    feed.push(ByteBuffer(string: "12345"))
-    feed.finish(.failure(CancellationError()))
-    #expect(feed.takeWhole(5) == nil)
-  }
-
-  @Test(
     "A full feed signals once that it has room again",
     arguments: [1 << 30, 5 << 20, 0])
   func demand(capacity: Int) async throws {
@@ -125,20 +90,5 @@ struct BodyFeedTests {
     if ending < 2 { #expect(transit.used == 0) }
     feed = nil
     #expect(transit.used == 0)
-  }
-
-  @Test("Waiting bytes make room for more and use no more memory than they need")
-  func waitingBytes() {
-    var buffer = ByteBuffer()
-    for _ in 1...1000 {
-      buffer.add(ByteBuffer(repeating: 0x61, count: 1000))
-      buffer.moveReaderIndex(forwardBy: buffer.readableBytes - 1)
-    }
-    #expect(buffer.storageCapacity <= 4096)
-    buffer = ByteBuffer(repeating: 0x61, count: 64 << 10)
-    buffer.moveReaderIndex(forwardBy: buffer.readableBytes - 10)
-    buffer.trim()
-    #expect(buffer.readableBytes == 10)
-    #expect(buffer.storageCapacity <= 64)
   }
 }

@@ -131,7 +131,7 @@ struct OriginConnectionTests {
   private final class Record: Sendable {
     struct State {
       var statuses: [Int] = []
-      var feed: BodyFeed?
+      var content = OriginConnection.Reply.Content.none
       var failure: OriginError?
     }
     let state = Mutex(State())
@@ -143,7 +143,7 @@ struct OriginConnectionTests {
         case .success(let reply):
           state.withLock { state in
             state.statuses.append(reply.head.status.code)
-            state.feed = reply.feed
+            state.content = reply.content
           }
           if reply.isInterim { follow(handle.next(), handle) }
         case .failure(let error): state.withLock { $0.failure = error as? OriginError }
@@ -177,7 +177,12 @@ struct OriginConnectionTests {
     #expect(ended.statuses == course.statuses)
     #expect(isReused == course.isReused)
     var (failure, content) = (ended.failure?.kind, [UInt8]())
-    if let feed = ended.feed {
+    switch ended.content {
+    case .none: break
+    case .whole(let bytes):
+      #expect(isWhole)
+      content = bytes
+    case .arriving(let feed, _):
       do {
         for try await chunk in FeedReader(feed) { content += chunk }
       } catch {
@@ -300,7 +305,9 @@ struct OriginConnectionTests {
     fixture.run()
     try fixture.receive("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
     let feed = Mutex<BodyFeed?>(nil)
-    answered.whenSuccess { reply in feed.withLock { $0 = reply.feed } }
+    answered.whenSuccess { reply in
+      if case .arriving(let arriving, _) = reply.content { feed.withLock { $0 = arriving } }
+    }
     switch late {
     case .abandonment: feed.withLock { $0 }?.abandon()
     case .closing: fixture.first.close()
@@ -325,7 +332,8 @@ struct OriginConnectionTests {
     fixture.run()
     try fixture.receive("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
     switch late {
-    case .abandonment: answered.whenSuccess { $0.feed?.abandon() }
+    case .abandonment:
+      answered.whenSuccess { if case .arriving(let feed, _) = $0.content { feed.abandon() } }
     case .closing: fixture.first.close()
     }
     fixture.run()
