@@ -17,13 +17,23 @@ static inline unsigned store_thread_number(void) {
 }
 
 #ifdef __linux__
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 // glibc declares it to those only who ask for all that is GNU's, which is too late here.
 int fallocate(int file, int mode, off_t offset, off_t count);
 
 // Has blocks for a range of a file at hand, and leaves the file's size as it is (FALLOC_FL_KEEP_SIZE).
 static inline int store_allocate(int file, off_t offset, off_t count) { return fallocate(file, 1, offset, count); }
+
+// Reads what the page cache has (RWF_NOWAIT), and fails if the system would wait for the disk. Not every C library has
+// preadv2.
+static inline ssize_t store_read_at_once(int file, void *_Nullable bytes, size_t count, off_t offset) {
+  struct iovec part = {bytes, count};
+  return syscall(SYS_preadv2, file, &part, 1, offset, 0, 8);
+}
 
 // What glibc offers about its malloc, which Swift's module of glibc leaves out.
 #include <malloc.h>

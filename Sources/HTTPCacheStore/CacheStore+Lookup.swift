@@ -11,27 +11,44 @@ extension CacheStore {
   /// - Returns: the entries, newest first; none if the store is closed.
   /// - Complexity: O(variants) on average for entries in memory. Each entry on disk costs one read of its head, and of
   ///   its body unless that has its own file.
-  public func lookup(_ key: StoreKey) -> StoredEntries {
-    guard disk != nil else {
-      return key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hasher.hash($0)).entries }
+  public func lookup(_ key: StoreKey) -> StoredEntries { lookup(key, atOnce: false) ?? StoredEntries() }
+
+  /// Does the same, without waiting if the caller must not wait.
+  ///
+  /// - Parameter atOnce: whether the call must not block.
+  /// - Returns: `nil` if the call would block: the disk must read bytes that the page cache of the system does not
+  ///   have, an entry's body has its own file, or an entry is damaged. On systems other than Linux, that is any entry on
+  ///   disk. Repeat the call where it may block; only that one is counted.
+  package func lookup(_ key: StoreKey, atOnce: Bool) -> StoredEntries? {
+    let (hash, resident) = key.bytes.withUnsafeBytes { bytes in
+      let hash = hasher.hash(bytes)
+      return (hash, memory.entries(for: bytes, hash: hash))
     }
-    let hash = hasher.hash(key)
+    // Without a disk, memory counts the misses.
+    guard !resident.isComplete, let disk else { return resident.entries }
+    return lookup(key, hash: hash, resident: resident.entries, on: disk, atOnce: atOnce)
+  }
+
+  /// Adds what is on disk to the entries that were found in memory.
+  @inline(never)  // A hit in memory does without.
+  private func lookup(
+    _ key: StoreKey, hash: UInt64, resident: StoredEntries, on disk: DiskTier, atOnce: Bool
+  ) -> StoredEntries? {
+    guard isOpen else {
+      if resident.isEmpty { counters.misses.increment() }
+      return resident
+    }
     // Take the moment before the lookup in the index: see `changes`.
     let moment = changes.moment(for: hash)
-    let resident = key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hash) }
-    guard !resident.isComplete, let disk, isOpen else {
-      if resident.entries.isEmpty { counters.misses.increment() }
-      return resident.entries
-    }
     var (first, others) = disk.candidates(for: hash)
-    if others.isEmpty, resident.entries.isEmpty {
+    if others.isEmpty, resident.isEmpty {
       guard let only = first.take() else {
         counters.misses.increment()
         return StoredEntries()
       }
-      return read(only, key: key, hash: hash, since: moment, from: disk)
+      return read(only, key: key, hash: hash, since: moment, from: disk, atOnce: atOnce)
     }
-    var found = Array(resident.entries)
+    var found = Array(resident)
     let candidates = (first.map { [$0] } ?? []) + others
     var isWhole = true
     var hasRead = false
@@ -41,7 +58,12 @@ extension CacheStore {
       }), same.id.rawValue >= candidate.id {
         continue
       }
-      guard case .entry(let entry) = disk.read(candidate, key: key) else { continue }
+      let entry: StoredEntry
+      switch disk.read(candidate, key: key, atOnce: atOnce) {
+      case .entry(let read): entry = read
+      case .otherKey, .lost: continue
+      case .wouldWait: return nil
+      }
       hasRead = true
       found.removeAll { $0.variant == entry.variant }
       found.append(entry)
@@ -58,13 +80,16 @@ extension CacheStore {
   /// Reads the only entry of a key, which is on disk.
   private func read(
     _ candidate: consuming Catalog.Candidate, key: StoreKey, hash: UInt64,
-    since moment: StripedCounters.Moment,
-    from disk: DiskTier
-  ) -> StoredEntries {
+    since moment: StripedCounters.Moment, from disk: DiskTier, atOnce: Bool
+  ) -> StoredEntries? {
     let id = candidate.id
-    guard case .entry(let entry) = disk.read(candidate, key: key) else {
+    let entry: StoredEntry
+    switch disk.read(candidate, key: key, atOnce: atOnce) {
+    case .entry(let read): entry = read
+    case .otherKey, .lost:
       counters.misses.increment()
       return StoredEntries()
+    case .wouldWait: return nil
     }
     counters.diskHits.increment()
     if copy(entry, key: key, hash: hash, since: moment) {

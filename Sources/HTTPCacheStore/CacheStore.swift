@@ -33,6 +33,11 @@ import SystemPackage
 /// writers. Appended records are first in a buffer, where readers find them; a queue writes them soon after
 /// (`Flusher`). A thread that has the lock of a shard never touches the disk and never takes one of its locks.
 ///
+/// An event loop must not wait for the disk. Its lookup (`lookup(_:atOnce:)`) reads only what the page cache of the system
+/// has (`preadv2` with `RWF_NOWAIT`). It verifies, counts and promotes as any other. If bytes are not in the page cache, or
+/// are damaged, the lookup changes nothing. The caller then repeats it on a thread that may block, and that one counts the
+/// damage and drops the entry under the log's lock.
+///
 /// **Capacity** is reserved before bytes are added (`ByteBudget`, `DiskSpace`). So neither tier exceeds its capacity at
 /// any moment, as seen from any thread.
 ///
@@ -189,22 +194,6 @@ public final class CacheStore: Sendable {
   }
 
   // MARK: Finding
-
-  /// Returns what memory knows of a key, without any I/O. The entries found count as used. Thanks to the index of the
-  /// disk, the result also says if nothing is stored under the key.
-  ///
-  /// - Complexity: O(1) on average, plus the number of variants.
-  package func residentEntries(for key: StoreKey) -> ResidentLookup {
-    key.bytes.withUnsafeBytes { bytes in
-      let hash = hasher.hash(bytes)
-      let result = memory.entries(for: bytes, hash: hash)
-      guard result.entries.isEmpty, !result.isComplete, let disk, !disk.hasEntry(for: hash) else {
-        return result
-      }
-      counters.misses.increment()
-      return ResidentLookup(entries: result.entries, isComplete: true)
-    }
-  }
 
   /// A number that stands for a key in tables in memory; two keys hardly ever have the same.
   package func number(of key: StoreKey) -> UInt64 { hasher.hash(key) }

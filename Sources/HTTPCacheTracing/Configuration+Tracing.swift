@@ -17,7 +17,7 @@ extension HTTPCache.Configuration {
   /// | Span | Time |
   /// |---|---|
   /// | `HTTP cache` | one request to the cache, until the head of the response is there; the others are parts of it |
-  /// | `HTTP cache lookup` | reading stored responses from the disk |
+  /// | `HTTP cache lookup` | waiting for stored responses on the disk |
   /// | `HTTP cache wait` | waiting for the response to another request; it links to that request's span |
   /// | `HTTP cache fetch` | a request to the origin, until the head of the response has arrived |
   /// | `HTTP cache revalidation` | the same in the background, for a stale response that was served meanwhile |

@@ -132,13 +132,13 @@ extension HTTPCache {
 
   /// The first step of a request without content.
   public enum Beginning: Sendable {
-    /// Memory answers the request.
+    /// A stored response answers the request.
     case answer(CachedResponse)
-    /// The answer takes more: the disk, another request, or the origin.
+    /// The answer takes more: waiting for the disk or for another request, or the origin.
     case pending(PendingRequest)
   }
 
-  /// Answers a request without content if memory can answer at once; otherwise it returns what
+  /// Answers a request without content if a stored response can answer at once; otherwise it returns what
   /// ``respond(to:interim:willStore:lifetime:transport:)`` continues with. So the request is looked up once.
   ///
   /// ```swift
@@ -148,7 +148,8 @@ extension HTTPCache {
   /// }
   /// ```
   ///
-  /// The call never suspends: use it on an event loop. Continue soon, because a pending request is answered by what was
+  /// The call never suspends, and never waits for the disk: use it on an event loop. On Linux it also answers from the
+  /// disk, if the system's page cache has the record. Continue soon, because a pending request is answered by what was
   /// stored when it began. It may be dropped.
   ///
   /// - Parameters:
@@ -179,12 +180,12 @@ extension HTTPCache {
     }
   }
 
-  /// Returns the response to a request without content if memory can answer at once, without the origin; otherwise
-  /// `nil`.
+  /// Returns the response to a request without content if a stored one can answer at once, without the origin;
+  /// otherwise `nil`.
   ///
-  /// The call never suspends: use it on an event loop, or to inspect a cache. It returns `nil` for a QUERY request, and
-  /// for a response whose use requires a revalidation in the background. Use ``begin(_:policy:partition:)`` if a request
-  /// to the origin may follow.
+  /// The call never suspends, and never waits for the disk: use it on an event loop, or to inspect a cache. It returns
+  /// `nil` for a QUERY request, and for a response whose use requires a revalidation in the background. Use
+  /// ``begin(_:policy:partition:)`` if a request to the origin may follow.
   public func storedResponse(
     for request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String? = nil
   ) -> CachedResponse? {
@@ -212,9 +213,7 @@ extension HTTPCache {
     return response
   }
 
-  // MARK: - From memory
-
-  /// Answers a request with a plain hit in memory, or decides what it does next.
+  /// Answers a request with a plain hit, or decides what it does next.
   ///
   /// - Parameter mayForward: whether the request may go to the origin: otherwise, only what can answer it is looked up.
   private func beginning(
@@ -224,15 +223,15 @@ extension HTTPCache {
     let (partition, endCount) = (partition ?? configuration.partition, fetches.endCount)
     let begun = hub.beginRequest()
     let lookup: Lookup?
-    switch responses.resident(for: request, content: content, partition, mayForward: mayForward) {
+    switch responses.immediate(for: request, content: content, partition, mayForward: mayForward) {
     case .entries(let key, let found):
       if let response = hit(request, policy, key, found, partition, since: begun) { return .answer(response) }
       lookup = responses.lookup(of: found, key, for: request, partition)
-    case .perhapsOnDisk: lookup = nil
+    case .wouldWait: lookup = nil
     case .otherwise:
       lookup =
         request.method.isQuery
-        ? nil : responses.lookUp(request, content: content, partition, inMemory: true)
+        ? nil : responses.lookUp(request, content: content, partition, atOnce: true)
     }
     var pending = PendingRequest(
       request, policy, lookup ?? Lookup(partition: partition), endCount: endCount,
@@ -242,7 +241,7 @@ extension HTTPCache {
     return .pending(pending)
   }
 
-  /// Returns the response from memory if there is a single stored response, which is fresh and needs no other check;
+  /// Returns the response if there is a single stored response, which is fresh and needs no other check;
   /// `nil` if the decision takes more.
   private func hit(
     _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ found: FoundEntries,

@@ -22,8 +22,8 @@ import SystemPackage
 /// print(response.source, response.reason)    // hit: The stored response is fresh. (RFC 9111 §4.2)
 /// ```
 ///
-/// - A hit in memory is answered in the caller's own task, without a suspension; see also
-///   ``storedResponse(for:policy:partition:)``.
+/// - A hit in memory is answered in the caller's own task, without a suspension; on Linux, a hit on disk is, too, if the
+///   system's page cache has it. See also ``storedResponse(for:policy:partition:)``.
 /// - Concurrent requests for the same response are coalesced into one request to the origin. It runs in a task of its
 ///   own: cancelling one caller never cancels the request of another.
 /// - The content goes to the caller while it arrives, and into the store at the same time. It becomes visible to other

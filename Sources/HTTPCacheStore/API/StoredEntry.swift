@@ -189,11 +189,11 @@ public struct StoredEntries: RandomAccessCollection, Sendable {
 }
 
 /// What memory knows of a key, without the disk.
-package struct ResidentLookup: Sendable {
+struct ResidentLookup: Sendable {
   /// The variants in memory, newest first.
-  package let entries: StoredEntries
+  let entries: StoredEntries
   /// Whether memory is known to hold every variant of the key in the store.
   ///
   /// If `false`, other variants, or the entry itself, may be on disk: use ``CacheStore/lookup(_:)``.
-  package let isComplete: Bool
+  let isComplete: Bool
 }

@@ -72,8 +72,8 @@ final class DiskTier: Sendable {
     catalog.candidate(for: hash, variant: variant)
   }
 
-  func read(_ candidate: Catalog.Candidate, key: StoreKey) -> EntryReader.Found {
-    reader.read(candidate, key: key)
+  func read(_ candidate: Catalog.Candidate, key: StoreKey, atOnce: Bool = false) -> EntryReader.Found {
+    reader.read(candidate, key: key, atOnce: atOnce)
   }
 
   func currentSlot(hash: UInt64, id: UInt64) -> UInt32? { catalog.slot(for: hash, id: id) }

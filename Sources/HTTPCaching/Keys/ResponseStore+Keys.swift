@@ -26,26 +26,26 @@ extension ResponseStore {
 
   // MARK: - Lookup
 
-  /// The result of a lookup in memory only.
-  enum Resident {
+  /// The result of a lookup that does not wait for the disk.
+  enum Immediate {
     /// All entries under the request's key.
     case entries(CacheKey, FoundEntries)
-    /// Memory does not contain all entries.
-    case perhapsOnDisk
+    /// The lookup would wait.
+    case wouldWait
     /// The request has no key from its target URI alone, or needs no lookup.
     case otherwise
   }
 
-  func resident(
+  func immediate(
     for request: HTTPRequest, content: MessageBody = .empty, _ partition: String, mayForward: Bool
-  ) -> Resident {
+  ) -> Immediate {
     let request = keyed(request)
     // A hit excludes a request with a `Host` field, and `lookup(of:_:for:_:)` does before any other use.
     guard content.length == 0, !configuration.rules.usesNoVarySearch, !request.method.isQuery,
       let key = CacheKey(targetOf: request, partition: partition)
     else { return .otherwise }
-    return entries(of: key, for: request, inMemory: true, mayForward: mayForward).map { .entries(key, $0) }
-      ?? .perhapsOnDisk
+    return entries(of: key, for: request, atOnce: true, mayForward: mayForward).map { .entries(key, $0) }
+      ?? .wouldWait
   }
 
   /// Returns what was found under a key that was made without a look at the request's fields.
@@ -68,51 +68,51 @@ extension ResponseStore {
     return lookup
   }
 
-  /// Looks up the stored responses for a request: in memory, and on disk only if memory does not contain all entries.
+  /// Looks up the stored responses for a request, on a thread that may block if the lookup would wait for the disk.
   func lookUp(_ request: HTTPRequest, content: MessageBody, _ partition: String) async -> Lookup {
-    if let lookup = lookUp(request, content: content, partition, inMemory: true) { return lookup }
+    if let lookup = lookUp(request, content: content, partition, atOnce: true) { return lookup }
     return await lookUpOnDisk(request, content: content, partition)
   }
 
   func lookUpOnDisk(_ request: HTTPRequest, content: MessageBody, _ partition: String) async -> Lookup {
     await configuration.traced(.lookup, of: request) { _ in
       await BlockingExecutor.run { [self] in
-        lookUp(request, content: content, partition, inMemory: false) ?? Lookup(partition: partition)
+        lookUp(request, content: content, partition, atOnce: false) ?? Lookup(partition: partition)
       }
     }
   }
 
-  /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
+  /// - Parameter atOnce: whether to return `nil` if the lookup would wait for the disk.
   func lookUp(
-    _ request: HTTPRequest, content: MessageBody, _ partition: String, inMemory: Bool
+    _ request: HTTPRequest, content: MessageBody, _ partition: String, atOnce: Bool
   ) -> Lookup? {
     let request = keyed(request)
-    if request.method.isQuery { return lookUpQuery(request, content: content, partition, inMemory: inMemory) }
+    if request.method.isQuery { return lookUpQuery(request, content: content, partition, atOnce: atOnce) }
     guard content.length == 0 || !request.method.mayHeedContent,
       let key = CacheKey(request, partition: partition)
     else {
       return Lookup(partition: partition)
     }
     guard configuration.rules.usesNoVarySearch, let target = TargetURI(request) else {
-      return entries(of: key, for: request, inMemory: inMemory).map { lookup($0, under: key, partition) }
+      return entries(of: key, for: request, atOnce: atOnce).map { lookup($0, under: key, partition) }
     }
-    return lookUp(target, key, for: request, partition, inMemory: inMemory)
+    return lookUp(target, key, for: request, partition, atOnce: atOnce)
   }
 
   /// Draft "No-Vary-Search", *Caching*: the most recent value for the path's queries leads to the response.
   private func lookUp(
-    _ target: TargetURI, _ exact: CacheKey, for request: HTTPRequest, _ partition: String, inMemory: Bool
+    _ target: TargetURI, _ exact: CacheKey, for request: HTTPRequest, _ partition: String, atOnce: Bool
   ) -> Lookup? {
-    guard let anchors = entries(for: .pathAnchor(target, partition: partition), inMemory: inMemory) else {
+    guard let anchors = entries(for: .pathAnchor(target, partition: partition), atOnce: atOnce) else {
       return nil
     }
     let anchor = anchors.first.flatMap { Anchor($0.metadata) }
-    guard let found = entries(of: exact, for: request, inMemory: inMemory) else { return nil }
+    guard let found = entries(of: exact, for: request, atOnce: atOnce) else { return nil }
     var own = lookup(found, under: exact, partition)
     (own.target, own.anchor) = (target, anchor)
     guard let anchor, let rule = NoVarySearch(parsing: anchor.lines) else { return own }
     let key = CacheKey(target, by: rule, nonce: anchor.nonce, partition: partition)
-    guard let found = entries(of: key, for: request, inMemory: inMemory) else { return nil }
+    guard let found = entries(of: key, for: request, atOnce: atOnce) else { return nil }
     // An updated response with another value is no longer equivalent.
     var common = lookup(found, under: key, partition) { NoVarySearch($0) == rule }
     (common.target, common.anchor) = (target, anchor)
@@ -124,31 +124,31 @@ extension ResponseStore {
 
   /// Looks up a QUERY request by its content. A request has no key if its content is not in memory or is too long.
   private func lookUpQuery(
-    _ request: HTTPRequest, content: MessageBody, _ partition: String, inMemory: Bool
+    _ request: HTTPRequest, content: MessageBody, _ partition: String, atOnce: Bool
   ) -> Lookup? {
     guard let content = content.bytes, content.count <= configuration.maximumQueryContent,
       let target = TargetURI(request)
     else { return Lookup(partition: partition) }
     let anchorKey = CacheKey.queryAnchor(target, partition: partition)
-    guard let anchors = entries(for: anchorKey, inMemory: inMemory) else { return nil }
+    guard let anchors = entries(for: anchorKey, atOnce: atOnce) else { return nil }
     let anchor: Anchor
     if let stored = anchors.first.flatMap({ Anchor($0.metadata) }) {
       anchor = stored
     } else {
-      if inMemory { return nil }
+      if atOnce { return nil }
       anchor = makeQueryAnchor(anchorKey)
     }
     guard
       let key = CacheKey.query(request, content: content, nonce: anchor.nonce, partition: partition)
     else { return Lookup(partition: partition) }
-    return entries(of: key, for: request, inMemory: inMemory).map { lookup($0, under: key, partition) }
+    return entries(of: key, for: request, atOnce: atOnce).map { lookup($0, under: key, partition) }
   }
 
   /// Stores the anchor before the request is sent, so that an invalidation in the meantime removes it. One anchor is
   /// made at a time, so that the first equal requests get one key, and are coalesced.
   private func makeQueryAnchor(_ key: CacheKey) -> Anchor {
     anchorMaking.withLock { _ in
-      if let made = entries(for: key, inMemory: false)?.first.flatMap({ Anchor($0.metadata) }) { return made }
+      if let made = entries(for: key, atOnce: false)?.first.flatMap({ Anchor($0.metadata) }) { return made }
       let anchor = Anchor()
       store.insert(anchor.entry(key, at: clock.wallTime))
       return anchor
@@ -157,23 +157,16 @@ extension ResponseStore {
 
   /// Looks up the entries of a key.
   ///
-  /// - Parameter inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
-  func entries(for key: CacheKey, inMemory: Bool) -> StoredEntries? {
-    entries(for: StoreKey(key.bytes), inMemory: inMemory)
+  /// - Parameter atOnce: whether to return `nil` if the lookup would wait for the disk.
+  func entries(for key: CacheKey, atOnce: Bool) -> StoredEntries? {
+    entries(for: StoreKey(key.bytes), atOnce: atOnce)
   }
 
-  func entries(for key: StoreKey, inMemory: Bool) -> StoredEntries? {
+  func entries(for key: StoreKey, atOnce: Bool) -> StoredEntries? {
     // Before the lookup.
     let passes = store.markPasses
-    var entries: StoredEntries
-    if inMemory {
-      let resident = store.residentEntries(for: key)
-      guard resident.isComplete else { return nil }
-      entries = resident.entries
-    } else {
-      entries = store.lookup(key)
-    }
-    entries.markPasses = passes
+    var entries = store.lookup(key, atOnce: atOnce)
+    entries?.markPasses = passes
     return entries
   }
 
@@ -258,7 +251,7 @@ extension ResponseStore {
   /// The key that a target shares with others by the `No-Vary-Search` of their path.
   func commonKey(of target: TargetURI, partition: String) -> StoreKey? {
     guard configuration.rules.usesNoVarySearch,
-      let entries = entries(for: .pathAnchor(target, partition: partition), inMemory: false),
+      let entries = entries(for: .pathAnchor(target, partition: partition), atOnce: false),
       let anchor = entries.first.flatMap({ Anchor($0.metadata) }),
       let rule = NoVarySearch(parsing: anchor.lines)
     else { return nil }

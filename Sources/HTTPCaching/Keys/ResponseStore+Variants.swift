@@ -26,20 +26,20 @@ extension ResponseStore {
   /// entity tags the request to the origin may name (RFC 9111 §4.3.2).
   ///
   /// - Parameters:
-  ///   - inMemory: whether to look up memory only, and return `nil` if it does not contain all entries.
+  ///   - atOnce: whether to return `nil` if the lookup would wait for the disk.
   ///   - mayForward: whether the request may go to the origin: otherwise, only what can answer it is of use.
   func entries(
-    of key: CacheKey, for request: HTTPRequest, inMemory: Bool, mayForward: Bool = true
+    of key: CacheKey, for request: HTTPRequest, atOnce: Bool, mayForward: Bool = true
   ) -> FoundEntries? {
-    guard let entries = entries(for: key, inMemory: inMemory) else { return nil }
+    guard let entries = entries(for: key, atOnce: atOnce) else { return nil }
     if entries.isEmpty { return FoundEntries(entries: entries) }
     if let only = entries.only, only.variant != VariantIndex.variant { return FoundEntries(entries: entries) }
-    return several(entries, of: key, for: request, inMemory: inMemory, mayForward: mayForward)
+    return several(entries, of: key, for: request, atOnce: atOnce, mayForward: mayForward)
   }
 
   @inline(never)  // The hit of a resource with a single variant does without.
   private func several(
-    _ entries: StoredEntries, of key: CacheKey, for request: HTTPRequest, inMemory: Bool, mayForward: Bool
+    _ entries: StoredEntries, of key: CacheKey, for request: HTTPRequest, atOnce: Bool, mayForward: Bool
   ) -> FoundEntries? {
     var variants = known(entries)
     guard let index = variants.index else { return FoundEntries(entries: entries, variants: variants) }
@@ -56,7 +56,7 @@ extension ResponseStore {
     for id in selected {
       var isFound = variants.own.contains(id)
       if !isFound {
-        guard let apart = self.entries(for: index.key(of: id, under: key), inMemory: inMemory) else {
+        guard let apart = self.entries(for: index.key(of: id, under: key), atOnce: atOnce) else {
           return nil
         }
         for entry in apart {
@@ -65,7 +65,7 @@ extension ResponseStore {
             found.append(entry)
             continue
           }
-          guard let shared = self.entries(for: alias.key, inMemory: inMemory) else { return nil }
+          guard let shared = self.entries(for: alias.key, atOnce: atOnce) else { return nil }
           found += shared.filter { $0.variant == alias.variant }
         }
       }
@@ -160,7 +160,7 @@ extension ResponseStore {
   func place(for stored: StoredResponse, in place: Place, known: KnownVariants?) -> Place? {
     guard let names = stored.selectingNames, !names.isEmpty else { return place }
     let id = store.fingerprint(of: stored.selecting.variantKey)
-    var known = known ?? self.known(entries(for: place.key, inMemory: false) ?? StoredEntries())
+    var known = known ?? self.known(entries(for: place.key, atOnce: false) ?? StoredEntries())
     if known.index == nil {
       // Requests that were sent at the same time have stored theirs.
       let present = self.known(store.peek(place.key))
@@ -204,7 +204,7 @@ extension ResponseStore {
     under place: Place, adding names: [String]
   ) -> (VariantIndex, isNew: Bool)? {
     anchorMaking.withLock { _ in
-      let entries = entries(for: place.key, inMemory: false) ?? StoredEntries()
+      let entries = entries(for: place.key, atOnce: false) ?? StoredEntries()
       let present = entries.lazy.compactMap { VariantIndex($0) }.first
       if let present, present.contains(names) { return (present, false) }
       var index = present ?? VariantIndex()
@@ -238,7 +238,7 @@ extension ResponseStore {
   /// Returns the keys of all variants that the index under a key leads to; `nil` if some of them may be unknown.
   func keysOfVariants(under key: StoreKey) -> [StoreKey]? {
     guard
-      let index = (entries(for: key, inMemory: false) ?? StoredEntries()).lazy.compactMap({ VariantIndex($0) }
+      let index = (entries(for: key, atOnce: false) ?? StoredEntries()).lazy.compactMap({ VariantIndex($0) }
       ).first
     else { return [] }
     return order.all(apartBy: index, under: store.number(of: key))?.map { index.key(of: $0, under: key) }

@@ -23,9 +23,9 @@ struct Answers: Sendable {
   /// Separates the parts of multipart responses; clients and origins cannot predict it.
   let boundary = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
 
-  // MARK: - A hit in memory
+  // MARK: - A plain hit
 
-  /// Returns a response from memory that needs no check but that of its age.
+  /// Returns a stored response that needs no check but that of its age.
   func serve(
     _ hit: CacheEngine.Hit, _ entry: StoredEntry, _ variants: KnownVariants?, under key: CacheKey,
     to request: HTTPRequest, _ partition: String, since begun: EventHub.Moment

@@ -5,7 +5,7 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// A request that has begun, and that memory could not answer at once: see ``HTTPCache/begin(_:policy:partition:)``.
+/// A request that has begun, and that could not be answered at once: see ``HTTPCache/begin(_:policy:partition:)``.
 public struct PendingRequest: Sendable {
   let request: HTTPRequest
   let policy: RequestCachePolicy
@@ -15,7 +15,7 @@ public struct PendingRequest: Sendable {
   var endCount: Int
   var lookup: Lookup
   var machine = RequestMachine()
-  /// What it does next; `nil` if it looks up the disk.
+  /// What it does next; `nil` if it waits for the disk.
   var action: RequestMachine.Action?
   /// When the stored responses were first judged.
   var start: Timestamp?

@@ -43,7 +43,7 @@ extension HTTPCache {
       }
       if tiers.isEmpty { return .failure(Refused(.refusedByApplication)) }
       let lookup =
-        responses.lookUp(request, content: MessageBody(requestContent), partition, inMemory: false)
+        responses.lookUp(request, content: MessageBody(requestContent), partition, atOnce: false)
         ?? Lookup(partition: partition)
       let plan = engine.plan(
         for: request, policy: .reloadIgnoringLocalCacheData, candidates: lookup.responses,
@@ -107,7 +107,7 @@ extension HTTPCache {
     ] { request.headerFields[name] = nil }
     guard
       let lookup = responses.lookUp(
-        request, content: MessageBody(requestContent), partition ?? configuration.partition, inMemory: false),
+        request, content: MessageBody(requestContent), partition ?? configuration.partition, atOnce: false),
       case .serve(let service) = engine.plan(
         for: request, policy: .returnCacheDataDontLoad, candidates: lookup.responses,
         now: clock.now),

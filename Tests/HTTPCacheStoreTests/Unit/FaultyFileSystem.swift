@@ -22,6 +22,12 @@ final class FaultyFileSystem: FileSystem {
     var writesHalf = false
     /// Every read gives one bit flipped in this byte, when it reads as far.
     var flippedByte: Int?
+    /// Whether the page cache has all bytes of the files.
+    var isCached = false
+    /// Called before each read that does not wait.
+    var onReadAtOnce: (@Sendable () -> Void)?
+    /// The end of every file for reads; `nil` for its own.
+    var readableSize: Int?
     /// The bytes that all files together may have; `nil` for as many as the machine has.
     var room: Int?
     /// The length of each file written through this one.
@@ -33,6 +39,7 @@ final class FaultyFileSystem: FileSystem {
     /// Called when the blocks beyond the end of a file are given back.
     var onRelease: (@Sendable () -> Void)?
     var syncs = 0
+    /// Reads that may wait.
     var reads = 0
     var bytesRead = 0
     var writes = 0
@@ -110,10 +117,24 @@ private final class FaultyFile: File {
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
     try system.check(.read, path)
     system.plan.withLock { $0.reads += 1 }
-    let count = try base.read(into: buffer, at: offset)
+    let count = try readBase(into: buffer, at: offset)
     system.plan.withLock { $0.bytesRead += count }
-    if let index = system.plan.withLock({ $0.flippedByte }), index < count { buffer[index] ^= 1 }
     return count
+  }
+
+  private func readBase(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int
+  {
+    let plan = system.plan.withLock { $0 }
+    let count = min(try base.read(into: buffer, at: offset), max(0, (plan.readableSize ?? .max) - offset))
+    if let index = plan.flippedByte, index < count { buffer[index] ^= 1 }
+    return count
+  }
+
+  func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
+    let plan = system.plan.withLock { $0 }
+    plan.onReadAtOnce?()
+    guard plan.isCached, plan.failing[.read] == nil else { return false }
+    return (try? readBase(into: buffer, at: offset)) == buffer.count
   }
 
   func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {

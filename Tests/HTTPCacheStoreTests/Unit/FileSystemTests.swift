@@ -23,4 +23,18 @@ struct FileSystemTests {
     for name in names { _ = try files.open(scratch.path.appending(name), creating: true) }
     #expect(try files.list(scratch.path).sorted() == names.sorted())
   }
+
+  @Test("A read that does not wait fills its buffer with the bytes of the file, or does nothing")
+  func readAtOnce() throws {
+    let files = POSIXFileSystem()
+    try files.createDirectory(scratch.path, withParents: false)
+    let file = try files.open(scratch.path.appending("a"), creating: true)
+    let bytes = pattern(1, 20_000)
+    try file.write(bytes, at: 0)
+    // Not all file systems can do it.
+    if let read = try file.read(5000, at: 10_000, atOnce: true) { #expect(read[...] == bytes[10_000..<15_000]) }
+    #expect(try file.read(5000, at: 15_001, atOnce: true) == nil)
+    #expect(try file.read(5000, at: 15_001) == nil)
+    #expect(try file.read(5000, at: 15_000)?.elementsEqual(bytes[15_000...]) == true)
+  }
 }

@@ -128,6 +128,11 @@ extension Recorder<DiskEvent> {
 func key(_ number: Int) -> StoreKey { StoreKey("https://example.com/\(number)") }
 
 extension CacheStore {
+  /// What memory knows of a key, without the disk.
+  func residentEntries(for key: StoreKey) -> ResidentLookup {
+    key.bytes.withUnsafeBytes { memory.entries(for: $0, hash: hasher.hash($0)) }
+  }
+
   /// Stores an entry on a disk that works again, after as many attempts as its pause takes.
   func insertAfterPause(_ number: Int, size: Int = 100) {
     var tries = 0

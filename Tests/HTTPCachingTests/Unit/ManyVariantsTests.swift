@@ -301,7 +301,7 @@ struct ManyVariantsTests {
       #expect(try await setting.get(from: origin, fields: [.userAgent: "\(number)"]).source == .hit)
     }
     let found = setting.cache.responses.entries(
-      of: try #require(CacheKey(.get())), for: .get(fields: [.userAgent: "99"]), inMemory: true)
+      of: try #require(CacheKey(.get())), for: .get(fields: [.userAgent: "99"]), atOnce: true)
     #expect(found?.variants?.index?.lists.count == VariantIndex.mostLists)
   }
 
@@ -316,7 +316,7 @@ struct ManyVariantsTests {
     }
     let request = HTTPRequest.get(fields: [.acceptLanguage: "l\(count - 1)"])
     let key = try #require(CacheKey(.get()))
-    let found = try #require(setting.cache.responses.entries(of: key, for: request, inMemory: true))
+    let found = try #require(setting.cache.responses.entries(of: key, for: request, atOnce: true))
     #expect(found.entries.count == 1)
     #expect(found.variants?.own.count == VariantIndex.most)
   }

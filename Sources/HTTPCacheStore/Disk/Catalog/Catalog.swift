@@ -54,9 +54,11 @@ final class Catalog: Sendable {
       let buffered: RecordBytes?
 
       /// Reads the bytes of the record; `nil` if the file ends before.
-      func read() throws(FileFailure) -> [UInt8]? {
+      ///
+      /// - Parameter atOnce: see ``File/readAtOnce(into:at:)``.
+      func read(atOnce: Bool = false) throws(FileFailure) -> [UInt8]? {
         if let buffered { return buffered.joined }
-        return try file.read(Int(location.count), at: Int(location.offset))
+        return try file.read(Int(location.count), at: Int(location.offset), atOnce: atOnce)
       }
     }
 

@@ -21,49 +21,68 @@ struct EntryReader: Sendable {
     case otherKey
     /// The entry was removed meanwhile, or it could not be read and has been dropped.
     case lost
+    /// Reading it waits for the disk, or fails.
+    case wouldWait
   }
 
   /// Reads a candidate and verifies all of it: one read, or two if its metadata was updated.
-  func read(_ candidate: Catalog.Candidate, key: StoreKey) -> Found {
+  ///
+  /// - Parameter atOnce: whether to read only what the page cache has, without the log's lock. Damage is then left to
+  ///   a caller that waits: the result is ``Found/wouldWait``.
+  func read(_ candidate: Catalog.Candidate, key: StoreKey, atOnce: Bool = false) -> Found {
     do throws(FileFailure) {
-      if candidate.update == nil, candidate.source.buffered == nil, !candidate.hasBodyFile {
-        return try readInPlace(candidate, key: key)
-      }
-      guard let record = try candidate.source.read(),
-        let header = Record.verifiedHeader(record, hasher: context.hasher),
-        header.id == candidate.id
-      else { return corrupt(candidate) }
-      guard record.matches(key.bytes, at: RecordHeader.size, count: header.keyCount) else { return .otherKey }
-      guard
-        header.kind == .entryWithBodyFile
-          || context.hasher.checksum(record[header.bodyRange]) == header.bodyChecksum
-      else { return corrupt(candidate) }
-
-      var newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
-      if let update = candidate.update {
-        guard let record = try update.source.read(),
-          let header = Record.verifiedHeader(record, hasher: context.hasher),
-          header.kind == .metadata, header.id == candidate.id
-        else { return corrupt(candidate) }
-        newer = (header, record[header.metadataRange])
-      }
-      return try assemble(candidate, header: header, record: record, newer: newer)
+      if let found = try verified(candidate, key: key, atOnce: atOnce) { return found }
+      if atOnce { return .wouldWait }
+      if dropUnreadable(candidate) { context.counters.corruptRecords.increment() }
     } catch {
+      if atOnce { return .wouldWait }
       context.counters.ioErrors.increment()
       _ = dropUnreadable(candidate)
-      return .lost
     }
+    return .lost
   }
 
-  /// Reads a record that contains its whole entry, straight to its final place.
+  /// Reads a candidate; `nil` if it is damaged.
+  private func verified(
+    _ candidate: Catalog.Candidate, key: StoreKey, atOnce: Bool
+  ) throws(FileFailure) -> Found? {
+    if candidate.update == nil, candidate.source.buffered == nil, !candidate.hasBodyFile {
+      return try readInPlace(candidate, key: key, atOnce: atOnce)
+    }
+    // Opening the file of a body may wait.
+    if atOnce, candidate.hasBodyFile { return .wouldWait }
+    guard let record = try candidate.source.read(atOnce: atOnce),
+      let header = Record.verifiedHeader(record, hasher: context.hasher),
+      header.id == candidate.id
+    else { return nil }
+    guard record.matches(key.bytes, at: RecordHeader.size, count: header.keyCount) else { return .otherKey }
+    guard
+      header.kind == .entryWithBodyFile
+        || context.hasher.checksum(record[header.bodyRange]) == header.bodyChecksum
+    else { return nil }
+
+    var newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
+    if let update = candidate.update {
+      guard let record = try update.source.read(atOnce: atOnce),
+        let header = Record.verifiedHeader(record, hasher: context.hasher),
+        header.kind == .metadata, header.id == candidate.id
+      else { return nil }
+      newer = (header, record[header.metadataRange])
+    }
+    return try assemble(candidate, header: header, record: record, newer: newer)
+  }
+
+  /// Reads a record that contains its whole entry, straight to its final place; `nil` if it is damaged.
   ///
   /// The result is one allocation, without a copy of any byte: see ``EntryRecord``.
-  private func readInPlace(_ candidate: Catalog.Candidate, key: StoreKey) throws(FileFailure) -> Found {
+  private func readInPlace(
+    _ candidate: Catalog.Candidate, key: StoreKey, atOnce: Bool
+  ) throws(FileFailure) -> Found? {
     let location = candidate.source.location
     var isOtherKey = false
     let read = try EntryRecord(capacity: Int(location.count), keyStart: RecordHeader.size) {
       record throws(FileFailure) in
-      guard try candidate.source.file.read(into: record, at: Int(location.offset)) == record.count,
+      guard try candidate.source.file.fill(record, at: Int(location.offset), atOnce: atOnce),
         let header = Record.verifiedHeader(UnsafeRawBufferPointer(record), hasher: context.hasher),
         header.kind == .entry, header.id == candidate.id
       else { return nil }
@@ -77,14 +96,14 @@ struct EntryReader: Sendable {
         keyCount: header.keyCount, metadataCount: header.metadataCount, bodyCount: header.bodyCount)
     }
     if let read { return .entry(StoredEntry(read)) }
-    return isOtherKey ? .otherKey : corrupt(candidate)
+    return isOtherKey ? .otherKey : nil
   }
 
-  /// Makes an entry from the records that were read.
+  /// Makes an entry from the records that were read; `nil` if its body has another length.
   private func assemble(
     _ candidate: Catalog.Candidate, header: RecordHeader, record: [UInt8],
     newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
-  ) throws(FileFailure) -> Found {
+  ) throws(FileFailure) -> Found? {
     let storedAt = newer?.header.storedAt ?? header.storedAt
     let metadata = newer?.metadata ?? record[header.metadataRange]
     let revision = newer?.header.revision ?? header.revision
@@ -109,7 +128,7 @@ struct EntryReader: Sendable {
     let path = context.path(DiskFormat.bodyName(header.bodyFile))
     do throws(FileFailure) {
       let file = try context.files.open(path, creating: false)
-      guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return corrupt(candidate) }
+      guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return nil }
       let body = BodyFileReader(
         file: file, count: header.bodyCount, checksum: header.bodyChecksum, log: log, candidate: candidate)
       return entry(.apart(ApartBody(body: StoredBody(body), ownerCount: 0)))
@@ -118,11 +137,6 @@ struct EntryReader: Sendable {
       if log.catalog.slot(for: candidate.hash, id: candidate.id) == nil { return .lost }
       throw error
     }
-  }
-
-  private func corrupt(_ candidate: Catalog.Candidate) -> Found {
-    if dropUnreadable(candidate) { context.counters.corruptRecords.increment() }
-    return .lost
   }
 
   /// Drops the entry of a candidate, unless the entry has changed.

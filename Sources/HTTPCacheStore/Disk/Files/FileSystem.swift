@@ -29,6 +29,9 @@ protocol File: AnyObject, Sendable {
   func size() throws(FileFailure) -> Int
   /// Reads up to the buffer's length at an offset; returns fewer bytes only at the end of the file.
   func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int
+  /// Fills the buffer from the page cache. Returns `false` if the call would wait for the disk, or fail: only
+  /// ``read(into:at:)`` reports a failure.
+  func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool
   /// Writes the whole buffer at an offset, or throws; a part of it may then have been written.
   func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure)
   /// Writes arrays one after the other, as ``write(_:at:)`` does.
@@ -66,12 +69,24 @@ extension File {
   var isInPlace: Bool { true }
   func allocate(_ range: Range<Int>) {}
   func releaseUnused() {}
+  func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool { false }
+
+  /// Fills the buffer; returns `false` if the file ends before.
+  ///
+  /// - Parameter atOnce: see ``readAtOnce(into:at:)``.
+  func fill(
+    _ buffer: UnsafeMutableRawBufferPointer, at offset: Int, atOnce: Bool
+  ) throws(FileFailure) -> Bool {
+    atOnce ? readAtOnce(into: buffer, at: offset) : try read(into: buffer, at: offset) == buffer.count
+  }
 
   /// Reads exactly `count` bytes into a new array; `nil` if the file ends before.
-  func read(_ count: Int, at offset: Int) throws(FileFailure) -> [UInt8]? {
+  ///
+  /// - Parameter atOnce: see ``readAtOnce(into:at:)``.
+  func read(_ count: Int, at offset: Int, atOnce: Bool = false) throws(FileFailure) -> [UInt8]? {
     guard count > 0 else { return [] }
     let bytes = try [UInt8](capacity: count) { buffer throws(FileFailure) in
-      try read(into: buffer, at: offset)
+      try fill(buffer, at: offset, atOnce: atOnce) ? count : 0
     }
     return bytes.count == count ? bytes : nil
   }

@@ -138,6 +138,14 @@ private final class POSIXFile: File {
     return done
   }
 
+  func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
+    #if os(Linux)
+      store_read_at_once(descriptor.rawValue, buffer.baseAddress, buffer.count, off_t(offset)) == buffer.count
+    #else
+      false
+    #endif
+  }
+
   func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
     do {
       _ = try descriptor.writeAll(toAbsoluteOffset: Int64(offset), buffer)

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import CacheMutex
+import HTTPCacheEngine
+import HTTPTypes
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import HTTPCacheStore
+@testable import HTTPCaching
+
+@Suite("Hits on disk", .timeLimit(.minutes(10)))
+struct DiskHitTests {
+  /// Where a stored response is.
+  enum Place: CaseIterable {
+    case memory, pageCache, disk, damagedOnDisk
+  }
+
+  enum Request: CaseIterable {
+    case get, head, range, notModified, staleAllowed
+
+    var message: HTTPRequest {
+      var request = HTTPRequest.get()
+      switch self {
+      case .get: break
+      case .head: request.method = .head
+      case .range: request.headerFields[.range] = "bytes=1000-1999"
+      case .notModified: request.headerFields[.ifNoneMatch] = "\"1\""
+      case .staleAllowed: request.headerFields[.cacheControl] = "max-stale=1000"
+      }
+      return request
+    }
+
+    var status: HTTPResponse.Status {
+      switch self {
+      case .get, .head, .staleAllowed: .ok
+      case .range: .partialContent
+      case .notModified: .notModified
+      }
+    }
+
+    var expected: [UInt8] {
+      switch self {
+      case .get, .staleAllowed: Array(DiskHitTests.text.utf8)
+      case .head, .notModified: []
+      case .range: Array(DiskHitTests.text.utf8.dropFirst(1000).prefix(1000))
+      }
+    }
+  }
+
+  private static let text = String(repeating: "0123456789abcde\n", count: 1024)
+
+  @Test(
+    "A hit on disk is answered at once if the page cache has it, as a hit in memory is",
+    arguments: Place.allCases, Request.allCases)
+  func hit(place: Place, request: Request) async throws {
+    try await withTemporaryDirectory { directory in
+      let files = PageCache()
+      var configuration = CacheStore.Configuration(
+        memoryCapacity: 4 << 20, diskCapacity: 16 << 20, directory: directory)
+      configuration.writeBuffer = 0
+      let (clock, log) = (ManualClock(Timestamp(seconds: 1_700_000_000)), EventLog())
+      var options = HTTPCache.Configuration()
+      options.observe { log.add($0) }
+      let store = try CacheStore(configuration, files: files)
+      let cache = HTTPCache(store: store, configuration: options, clock: clock)
+      let origin = MemoryOrigin { _, _ in .ok(Self.text, [.cacheControl: "max-age=60", .eTag: "\"1\""]) }
+      let stored = try await cache.respond(to: .get(), transport: origin.transport)
+      #expect(try await stored.body.collect(upTo: .max).count == Self.text.utf8.count)
+      if place != .memory { store.clearMemory() }
+      if request == .staleAllowed { clock.advance(seconds: 100) }
+      files.state.withLock {
+        $0 = PageCache.State(hasAll: place == .pageCache, isDamaged: place == .damagedOnDisk)
+      }
+      var response: CachedResponse
+      switch cache.begin(request.message) {
+      case .answer(let answer):
+        #expect(place == .memory || place == .pageCache)
+        response = answer
+      case .pending(let pending):
+        #expect(place == .disk || place == .damagedOnDisk)
+        response = try await cache.respond(to: pending, transport: origin.transport)
+      }
+      // No thread has waited for the disk.
+      #expect((files.state.withLock { $0.waits } == 0) == (place == .memory || place == .pageCache))
+      let isOnDisk = place == .pageCache || place == .disk
+      #expect(store.statistics.diskHits == (isOnDisk ? 1 : 0))
+      #expect(store.statistics.corruptRecords == (place == .damagedOnDisk ? 1 : 0))
+      #expect(origin.requests.count == (place == .damagedOnDisk ? 2 : 1))
+      guard place != .damagedOnDisk else { return }
+      #expect(response.body.isInMemory && response.head.status == request.status)
+      #expect(Array(try #require(response.body.bytes)) == request.expected)
+      #expect(response.source == (request == .staleAllowed ? .stale : .hit))
+      let detail = request == .staleAllowed ? "hit; ttl=-40; detail=stale" : "hit; ttl=60; detail=fresh"
+      #expect(response.cacheStatus.fieldValue.contains(detail), "\(response.cacheStatus.fieldValue)")
+      let served = log.events.filter { $0.action == .served }
+      #expect(served.map(\.source) == [response.source])
+      #expect(served.map(\.byteCount) == [request.expected.count])
+      #expect(store.usage.memoryEntries == 1, "a copy")
+    }
+  }
+}
+
+/// The machine's file system, with a page cache that has all bytes or none.
+private final class PageCache: FileSystem {
+  struct State {
+    var hasAll = false
+    var isDamaged = false
+    /// Reads that may wait.
+    var waits = 0
+  }
+
+  let state = Mutex(State())
+  private let base = POSIXFileSystem()
+
+  var uptime: Duration { base.uptime }
+
+  func createDirectory(_ path: FilePath, withParents: Bool) throws(FileFailure) {
+    try base.createDirectory(path, withParents: withParents)
+  }
+
+  func makePrivate(_ directory: FilePath) throws(FileFailure) { try base.makePrivate(directory) }
+
+  func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File {
+    PageCacheFile(try base.open(path, creating: creating), self)
+  }
+
+  func list(_ directory: FilePath) throws(FileFailure) -> [String] { try base.list(directory) }
+  func unlink(_ path: FilePath) throws(FileFailure) { try base.unlink(path) }
+  func syncDirectory(_ path: FilePath) throws(FileFailure) { try base.syncDirectory(path) }
+}
+
+private final class PageCacheFile: File {
+  private let base: any File
+  private let system: PageCache
+
+  init(_ base: any File, _ system: PageCache) { (self.base, self.system) = (base, system) }
+
+  var path: FilePath { base.path }
+  func size() throws(FileFailure) -> Int { try base.size() }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
+    let isDamaged = system.state.withLock { state in
+      state.waits += 1
+      return state.isDamaged
+    }
+    let count = try base.read(into: buffer, at: offset)
+    if isDamaged, count > 200 { buffer[200] ^= 1 }
+    return count
+  }
+
+  func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
+    guard system.state.withLock({ $0.hasAll }) else { return false }
+    return (try? base.read(into: buffer, at: offset)) == buffer.count
+  }
+
+  func write(_ buffer: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
+    try base.write(buffer, at: offset)
+  }
+
+  func truncate(to size: Int) throws(FileFailure) { try base.truncate(to: size) }
+  func sync() throws(FileFailure) { try base.sync() }
+  func tryLock() throws(FileFailure) -> Bool { try base.tryLock() }
+}
