@@ -16,9 +16,9 @@ extension CacheStore {
   /// Does the same, without waiting if the caller must not wait.
   ///
   /// - Parameter atOnce: whether the call must not block.
-  /// - Returns: `nil` if the call would block: the disk must read bytes that the page cache of the system does not
-  ///   have, an entry's body has its own file, or an entry is damaged. On systems other than Linux, that is any entry on
-  ///   disk. Repeat the call where it may block; only that one is counted.
+  /// - Returns: `nil` if the call would block: the page cache of the system does not have the bytes to read, or an entry
+  ///   is damaged. On systems other than Linux, that is any entry on disk. Repeat the call where it may block; only that
+  ///   one is counted.
   package func lookup(_ key: StoreKey, atOnce: Bool) -> StoredEntries? {
     let (hash, resident) = key.bytes.withUnsafeBytes { bytes in
       let hash = hasher.hash(bytes)

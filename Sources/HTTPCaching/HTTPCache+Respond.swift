@@ -149,8 +149,8 @@ extension HTTPCache {
   /// ```
   ///
   /// The call never suspends, and never waits for the disk: use it on an event loop. On Linux it also answers from the
-  /// disk, if the system's page cache has the record. Continue soon, because a pending request is answered by what was
-  /// stored when it began. It may be dropped.
+  /// disk, if the system's page cache has the response; of content in its own file, the first block is enough. Continue
+  /// soon, because a pending request is answered by what was stored when it began. It may be dropped.
   ///
   /// - Parameters:
   ///   - request: the request; its target URI and fields select the stored response.
@@ -194,8 +194,7 @@ extension HTTPCache {
     case .answer(let response): return traced(response, request)
     case .pending(let pending):
       switch pending.action {
-      case .serve(let service, _), .read(let service):
-        return service.revalidation == nil ? serve(service, pending) : nil
+      case .serve(let service, _): return service.revalidation == nil ? serve(service, pending) : nil
       default: return nil
       }
     }
@@ -247,7 +246,9 @@ extension HTTPCache {
     _ request: HTTPRequest, _ policy: RequestCachePolicy, _ key: CacheKey, _ found: FoundEntries,
     _ partition: String, since begun: EventHub.Moment
   ) -> CachedResponse? {
-    guard let entry = found.entries.only, !store.mayBeMarked(entry, in: found.entries) else { return nil }
+    guard let entry = found.entries.only, entry.tier == .memory || entry.isResident,
+      !store.mayBeMarked(entry, in: found.entries)
+    else { return nil }
     // The tier compares the time with its own only, which began with this process.
     if let shared, !shared.mayTrust(revision: entry.revision, at: clock.now) { return nil }
     guard let now = responses.earlier.now(for: entry) else { return nil }

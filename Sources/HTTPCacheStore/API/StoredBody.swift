@@ -86,6 +86,16 @@ public struct StoredBody: Sendable {
   /// - Complexity: O(bytes read), and 64 KiB of checksums for a body on disk. O(1) for a body in memory of more than
   ///   4 KiB.
   public func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> {
+    try read(from: offset, upTo: maximumCount, atOnce: false) ?? []
+  }
+
+  /// Reads a piece of the body as ``read(from:upTo:)`` does.
+  ///
+  /// - Parameter atOnce: whether to return `nil` instead of waiting for the disk or failing. A call that may wait then
+  ///   says what is wrong, if anything is.
+  package func read(
+    from offset: Int, upTo maximumCount: Int, atOnce: Bool
+  ) throws(StoreError) -> ArraySlice<UInt8>? {
     guard offset >= 0, maximumCount > 0, offset < count else { return [] }
     switch storage {
     case .resident(let bytes):
@@ -94,7 +104,7 @@ public struct StoredBody: Sendable {
     case .packed:
       return copy(offset..<offset + Swift.min(maximumCount, count - offset))
     case .file(let reader):
-      return try reader.read(from: offset, upTo: maximumCount)
+      return try reader.read(from: offset, upTo: maximumCount, atOnce: atOnce)
     }
   }
 
@@ -104,11 +114,14 @@ public struct StoredBody: Sendable {
   /// The block, up to 64 KiB, stays in memory until that read takes it: the disk is not read twice. Call this before
   /// you promise the body to a client. For a body in memory it does nothing.
   ///
-  /// - Parameter offset: the position, in bytes from the start of the body.
+  /// - Parameters:
+  ///   - offset: the position, in bytes from the start of the body.
+  ///   - atOnce: whether to return `false` instead of waiting for the disk or failing.
   /// - Throws: as ``read(from:upTo:)``.
-  package func prepare(from offset: Int) throws(StoreError) {
-    guard case .file(let reader) = storage, offset >= 0, offset < count else { return }
-    try reader.prepare(from: offset)
+  @discardableResult
+  package func prepare(from offset: Int, atOnce: Bool = false) throws(StoreError) -> Bool {
+    guard case .file(let reader) = storage, offset >= 0, offset < count else { return true }
+    return try reader.prepare(from: offset, atOnce: atOnce)
   }
 
   /// Reads the whole body into memory. Blocks on the disk unless ``isResident``.
@@ -120,15 +133,16 @@ public struct StoredBody: Sendable {
     var all: [UInt8] = []
     all.reserveCapacity(reader.count)
     while all.count < reader.count {
-      all += try reader.read(from: all.count, upTo: reader.count - all.count)
+      all += try read(from: all.count, upTo: reader.count - all.count)
     }
     return all[...]
   }
 }
 
-/// Reads a body on disk. An implementation returns at least one byte before the end, or throws.
+/// Reads a body on disk. An implementation returns at least one byte before the end, or throws; if it must neither wait
+/// nor fail, it may return `nil` or `false`.
 protocol BodyReading: AnyObject, Sendable {
   var count: Int { get }
-  func prepare(from offset: Int) throws(StoreError)
-  func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8>
+  func prepare(from offset: Int, atOnce: Bool) throws(StoreError) -> Bool
+  func read(from offset: Int, upTo maximumCount: Int, atOnce: Bool) throws(StoreError) -> ArraySlice<UInt8>?
 }

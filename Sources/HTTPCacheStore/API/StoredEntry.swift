@@ -110,7 +110,7 @@ public struct StoredEntry: Sendable {
   // MARK: Keeping
 
   /// Whether the body is in memory.
-  var isResident: Bool { withHead { $0.apart?.pointee.body.isResident ?? true } }
+  package var isResident: Bool { withHead { $0.apart?.pointee.body.isResident ?? true } }
 
   /// The approximate cost of the entry in memory, in bytes.
   var approximateCost: Int {

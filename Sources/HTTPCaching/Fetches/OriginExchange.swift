@@ -117,7 +117,7 @@ extension OriginExchange {
     apply()
     if case .forwardAgain(let forwarding) = outcome.answer { return sent.with(forwarding: forwarding) }
     let stored = storedContent
-    if !stored.isReadyToBegin, !(await stored.canBegin()) { return withoutStored }
+    if !stored.canBeginAtOnce, !(await stored.canBegin()) { return withoutStored }
     if !answerWithoutNetwork(stored) { await passOn() }
     return nil
   }
@@ -132,7 +132,7 @@ extension OriginExchange {
     // A part may have to be combined with what others have stored meanwhile.
     if case .store(let stored, _) = outcome.storage, stored.parts != nil { return false }
     let stored = storedContent
-    guard stored.isReadyToBegin else { return false }
+    guard stored.canBeginAtOnce else { return false }
     apply()
     if !answerWithoutNetwork(stored) { passOnAtOnce() }
     return true

@@ -168,8 +168,11 @@ public struct MessageBody: AsyncSequence, Sendable {
     return nil
   }
 
-  /// Whether ``canBegin()`` need not read from disk.
-  var isReadyToBegin: Bool { unreadPart == nil }
+  /// Whether the content can begin; `false` if only ``canBegin()`` can tell, because that waits for the disk.
+  var canBeginAtOnce: Bool {
+    guard let (body, start) = unreadPart else { return true }
+    return (try? body.prepare(from: start, atOnce: true)) ?? false
+  }
 
   /// Reads the first block from disk before the head is sent. So no response begins whose content is damaged at its
   /// beginning.
@@ -209,9 +212,7 @@ public struct MessageBody: AsyncSequence, Sendable {
         switch piece {
         case .bytes(let bytes): if !bytes.isEmpty { return bytes }
         case .stored(let body, let range):
-          let chunk = try await BlockingExecutor.run {
-            Result { try body.read(from: range.lowerBound, upTo: Swift.min(range.count, chunkSize)) }
-          }.get()
+          let chunk = try await body.chunk(from: range.lowerBound, upTo: Swift.min(range.count, chunkSize))
           guard !chunk.isEmpty else { continue }
           let rest = range.lowerBound + chunk.count..<range.upperBound
           if !rest.isEmpty { pieces = [.stored(body, rest)] + pieces }
@@ -245,5 +246,13 @@ public struct MessageBody: AsyncSequence, Sendable {
         return chunk
       }
     }
+  }
+}
+
+extension StoredBody {
+  /// Reads a piece, on a thread that may block if the read would wait for the disk.
+  func chunk(from offset: Int, upTo count: Int) async throws -> ArraySlice<UInt8> {
+    if let chunk = try read(from: offset, upTo: count, atOnce: true) { return chunk }
+    return try await BlockingExecutor.run { Result { try read(from: offset, upTo: count) } }.get()
   }
 }

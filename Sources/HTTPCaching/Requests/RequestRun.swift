@@ -49,8 +49,8 @@ public struct PendingRequest: Sendable {
         service.remainingSeconds = facts.remainingSeconds(at: now)
       }
       let isReady =
-        lookup.entries[service.candidate].body.isResident
-        || cache.answers.content(of: service, lookup, for: request).isReadyToBegin
+        lookup.entries[service.candidate].isResident
+        || cache.answers.content(of: service, lookup, for: request).canBeginAtOnce
       action = machine.handle(.found(service, isReady: isReady))
     case .fail(let refusal): action = machine.handle(.refused(refusal))
     case .forward(var forwarding):

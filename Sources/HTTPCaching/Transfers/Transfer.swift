@@ -534,9 +534,7 @@ final class Transfer: Sendable {
     case .none, .window: return nil
     case .file(let writer), .remains(let writer, _):
       return await BlockingExecutor.run { writer.read(from: range.lowerBound, upTo: count) }
-    case .entry(let body):
-      let read = { @Sendable in try? body.read(from: range.lowerBound, upTo: count) }
-      return body.isResident ? read() : await BlockingExecutor.run(read)
+    case .entry(let body): return try? await body.chunk(from: range.lowerBound, upTo: count)
     }
   }
 

@@ -75,6 +75,10 @@ final class FaultyFileSystem: FileSystem {
     return FaultyFile(base: try base.open(path, creating: creating), system: self)
   }
 
+  func openAtOnce(_ path: FilePath) -> (any File)? {
+    plan.withLock { $0.isCached } ? try? open(path, creating: false) : nil
+  }
+
   func list(_ directory: FilePath) throws(FileFailure) -> [String] { try base.list(directory) }
 
   func unlink(_ path: FilePath) throws(FileFailure) {

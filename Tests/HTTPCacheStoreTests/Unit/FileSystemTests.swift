@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import SystemPackage
 import Testing
 
@@ -24,6 +25,21 @@ struct FileSystemTests {
     #expect(try files.list(scratch.path).sorted() == names.sorted())
   }
 
+  @Test("A file is opened without waiting only if it can be opened")
+  func openAtOnce() throws {
+    let files = POSIXFileSystem()
+    try files.createDirectory(scratch.path, withParents: false)
+    try files.open(scratch.path.appending("a"), creating: true).write([1, 2], at: 0)
+    // Not all systems can do it.
+    if let file = files.openAtOnce(scratch.path.appending("a")) {
+      try file.write([3], at: 1)
+      #expect(try file.read(2, at: 0) == [1, 3])
+    }
+    #expect(files.openAtOnce(scratch.path.appending("b")) == nil)
+    #expect(symlink("a", scratch.path.appending("b").string) == 0)
+    #expect(files.openAtOnce(scratch.path.appending("b")) == nil)
+  }
+
   @Test("A read that does not wait fills its buffer with the bytes of the file, or does nothing")
   func readAtOnce() throws {
     let files = POSIXFileSystem()
@@ -32,7 +48,9 @@ struct FileSystemTests {
     let bytes = pattern(1, 20_000)
     try file.write(bytes, at: 0)
     // Not all file systems can do it.
-    if let read = try file.read(5000, at: 10_000, atOnce: true) { #expect(read[...] == bytes[10_000..<15_000]) }
+    if let read = try file.read(5000, at: 10_000, atOnce: true) {
+      #expect(read[...] == bytes[10_000..<15_000])
+    }
     #expect(try file.read(5000, at: 15_001, atOnce: true) == nil)
     #expect(try file.read(5000, at: 15_001) == nil)
     #expect(try file.read(5000, at: 15_000)?.elementsEqual(bytes[15_000...]) == true)

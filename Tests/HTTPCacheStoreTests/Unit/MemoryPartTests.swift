@@ -315,8 +315,8 @@ struct MemoryPartTests {
     init() { Self.live.add(1, ordering: .relaxed) }
     deinit { Self.live.subtract(1, ordering: .relaxed) }
 
-    func prepare(from offset: Int) {}
-    func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> { [] }
+    func prepare(from offset: Int, atOnce: Bool) -> Bool { true }
+    func read(from offset: Int, upTo maximumCount: Int, atOnce: Bool) -> ArraySlice<UInt8>? { [] }
   }
 
   @Test(

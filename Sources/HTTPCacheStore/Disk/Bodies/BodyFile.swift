@@ -148,14 +148,17 @@ final class BodyFileReader: BodyReading {
     self.candidate = candidate
   }
 
-  func prepare(from offset: Int) throws(StoreError) {
+  func prepare(from offset: Int, atOnce: Bool) throws(StoreError) -> Bool {
     let number = offset / DiskFormat.bodyChunkSize
-    if prepared.withLock({ $0?.number == number }) { return }
-    let chunk = Chunk(number: number, bytes: try readChunks(number..<number + 1))
-    prepared.withLock { $0 = chunk }
+    if prepared.withLock({ $0?.number == number }) { return true }
+    guard let bytes = try readChunks(number..<number + 1, atOnce: atOnce) else { return false }
+    prepared.withLock { $0 = Chunk(number: number, bytes: bytes) }
+    return true
   }
 
-  func read(from offset: Int, upTo maximumCount: Int) throws(StoreError) -> ArraySlice<UInt8> {
+  func read(
+    from offset: Int, upTo maximumCount: Int, atOnce: Bool
+  ) throws(StoreError) -> ArraySlice<UInt8>? {
     let size = DiskFormat.bodyChunkSize
     let first = offset / size
     let start = first * size
@@ -166,8 +169,8 @@ final class BodyFileReader: BodyReading {
     // A chunk is always read whole, even if only a part is wanted. So the read leaves such a last chunk to the next
     // read, unless it is the only one.
     if end < count, end / size > first { end = end / size * size }
-    let bytes = try readChunks(first..<(end + size - 1) / size)
-    return bytes[offset - start..<end - start]
+    let bytes = try readChunks(first..<(end + size - 1) / size, atOnce: atOnce)
+    return bytes?[offset - start..<end - start]
   }
 
   /// Returns a prepared chunk once; the next read of it reads the file.
@@ -179,15 +182,20 @@ final class BodyFileReader: BodyReading {
     }
   }
 
-  private func readChunks(_ chunks: Range<Int>) throws(StoreError) -> [UInt8] {
+  /// Reads chunks and verifies them.
+  ///
+  /// - Parameter atOnce: whether to return `nil` instead of waiting or failing.
+  private func readChunks(_ chunks: Range<Int>, atOnce: Bool) throws(StoreError) -> [UInt8]? {
     let size = DiskFormat.bodyChunkSize
-    let checksums = try checksums()
     let start = chunks.lowerBound * size
-    let bytes = try readFile(min(count, chunks.upperBound * size) - start, at: start)
+    guard let checksums = try checksums(atOnce: atOnce),
+      let bytes = try readFile(min(count, chunks.upperBound * size) - start, at: start, atOnce: atOnce)
+    else { return nil }
     var position = 0
     for chunk in chunks {
       let next = min(position + size, bytes.count)
       guard log.context.hasher.checksum(bytes[position..<next]) == checksums[chunk] else {
+        if atOnce { return nil }
         throw corrupt("the checksum of bytes \(chunk * size)..<\(chunk * size + next - position) is wrong")
       }
       position = next
@@ -195,10 +203,13 @@ final class BodyFileReader: BodyReading {
     return bytes
   }
 
-  private func checksums() throws(StoreError) -> [UInt64] {
+  private func checksums(atOnce: Bool) throws(StoreError) -> [UInt64]? {
     if let known = table.withLock({ $0 }) { return known }
-    let bytes = try readFile(DiskFormat.bodyFileSize(count) - count, at: count)
+    guard let bytes = try readFile(DiskFormat.bodyFileSize(count) - count, at: count, atOnce: atOnce) else {
+      return nil
+    }
     guard log.context.hasher.checksum(bytes) == checksum else {
+      if atOnce { return nil }
       throw corrupt("its table of checksums is wrong")
     }
     let words = DiskFormat.words(bytes)
@@ -206,9 +217,10 @@ final class BodyFileReader: BodyReading {
     return words
   }
 
-  private func readFile(_ count: Int, at offset: Int) throws(StoreError) -> [UInt8] {
+  private func readFile(_ count: Int, at offset: Int, atOnce: Bool) throws(StoreError) -> [UInt8]? {
     do throws(FileFailure) {
-      if let bytes = try file.read(count, at: offset) { return bytes }
+      if let bytes = try file.read(count, at: offset, atOnce: atOnce) { return bytes }
+      if atOnce { return nil }
     } catch {
       log.context.counters.ioErrors.increment()
       dropEntry()

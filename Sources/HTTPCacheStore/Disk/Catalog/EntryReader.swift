@@ -49,8 +49,6 @@ struct EntryReader: Sendable {
     if candidate.update == nil, candidate.source.buffered == nil, !candidate.hasBodyFile {
       return try readInPlace(candidate, key: key, atOnce: atOnce)
     }
-    // Opening the file of a body may wait.
-    if atOnce, candidate.hasBodyFile { return .wouldWait }
     guard let record = try candidate.source.read(atOnce: atOnce),
       let header = Record.verifiedHeader(record, hasher: context.hasher),
       header.id == candidate.id
@@ -69,7 +67,7 @@ struct EntryReader: Sendable {
       else { return nil }
       newer = (header, record[header.metadataRange])
     }
-    return try assemble(candidate, header: header, record: record, newer: newer)
+    return try assemble(candidate, header: header, record: record, newer: newer, atOnce: atOnce)
   }
 
   /// Reads a record that contains its whole entry, straight to its final place; `nil` if it is damaged.
@@ -102,7 +100,7 @@ struct EntryReader: Sendable {
   /// Makes an entry from the records that were read; `nil` if its body has another length.
   private func assemble(
     _ candidate: Catalog.Candidate, header: RecordHeader, record: [UInt8],
-    newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?
+    newer: (header: RecordHeader, metadata: ArraySlice<UInt8>)?, atOnce: Bool
   ) throws(FileFailure) -> Found? {
     let storedAt = newer?.header.storedAt ?? header.storedAt
     let metadata = newer?.metadata ?? record[header.metadataRange]
@@ -127,8 +125,10 @@ struct EntryReader: Sendable {
     }
     let path = context.path(DiskFormat.bodyName(header.bodyFile))
     do throws(FileFailure) {
-      let file = try context.files.open(path, creating: false)
-      guard try file.size() == DiskFormat.bodyFileSize(header.bodyCount) else { return nil }
+      guard
+        let file = atOnce ? context.files.openAtOnce(path) : try context.files.open(path, creating: false),
+        try file.size() == DiskFormat.bodyFileSize(header.bodyCount)
+      else { return nil }
       let body = BodyFileReader(
         file: file, count: header.bodyCount, checksum: header.bodyChecksum, log: log, candidate: candidate)
       return entry(.apart(ApartBody(body: StoredBody(body), ownerCount: 0)))

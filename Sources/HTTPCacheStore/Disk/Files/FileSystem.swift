@@ -13,6 +13,8 @@ protocol FileSystem: Sendable {
   func makePrivate(_ directory: FilePath) throws(FileFailure)
   /// Opens a file for reading and writing, private to its user.
   func open(_ path: FilePath, creating: Bool) throws(FileFailure) -> any File
+  /// Opens a file as ``open(_:creating:)`` does. Returns `nil` if the call would wait for the disk, or fail.
+  func openAtOnce(_ path: FilePath) -> (any File)?
   /// Returns the names of the files in a directory.
   func list(_ directory: FilePath) throws(FileFailure) -> [String]
   /// Removes a file. It stays readable where it is open.
@@ -21,6 +23,10 @@ protocol FileSystem: Sendable {
   func syncDirectory(_ path: FilePath) throws(FileFailure)
   /// The time since an arbitrary start, for the pauses after failures.
   var uptime: Duration { get }
+}
+
+extension FileSystem {
+  func openAtOnce(_ path: FilePath) -> (any File)? { nil }
 }
 
 /// An open file; it closes itself when it is deallocated.

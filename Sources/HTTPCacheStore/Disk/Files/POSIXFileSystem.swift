@@ -45,6 +45,15 @@ struct POSIXFileSystem: FileSystem {
     }
   }
 
+  func openAtOnce(_ path: FilePath) -> (any File)? {
+    #if os(Linux)
+      let descriptor = path.withPlatformString { store_open_at_once($0) }
+      return descriptor < 0 ? nil : POSIXFile(descriptor: FileDescriptor(rawValue: descriptor), path: path)
+    #else
+      nil
+    #endif
+  }
+
   func list(_ directory: FilePath) throws(FileFailure) -> [String] {
     guard let stream = directory.withPlatformString({ opendir($0) }) else {
       throw FileFailure(operation: "list", path: directory, errno: errno)
