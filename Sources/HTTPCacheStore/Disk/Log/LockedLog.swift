@@ -44,17 +44,23 @@ final class LockedLog: Sendable {
     log.withLock { log in
       log.space.reserve(-reserved)
       let result = body(&log)
-      shownBytes.store(log.space.used, ordering: .releasing)
-      // A lower capacity is published only once the used bytes fit.
-      if log.space.fits(0) { shownCapacity.store(log.space.capacity, ordering: .releasing) }
-      shownBuffer.store(log.buffer.count, ordering: .relaxed)
-      shownPins.store(log.pins.list.count, ordering: .relaxed)
-      shownBodyState.store(log.health.bodyState, ordering: .relaxed)
-      let isBehind = !log.buffer.pieces.isEmpty && !context.options.writesAtOnce
-      if isBehind || !log.abandoned.isEmpty { flusher.schedule(self) }
-      if !log.health.events.isEmpty { events.add(log.health.takeEvents()) }
+      publish(&log)
       return result
     }
+  }
+
+  /// Publishes what ``withLock(releasing:_:)`` may have changed. Apart, as a copy of that is compiled for each caller.
+  @inline(never)
+  private func publish(_ log: inout Log) {
+    shownBytes.store(log.space.used, ordering: .releasing)
+    // A lower capacity is published only once the used bytes fit.
+    if log.space.fits(0) { shownCapacity.store(log.space.capacity, ordering: .releasing) }
+    shownBuffer.store(log.buffer.count, ordering: .relaxed)
+    shownPins.store(log.pins.list.count, ordering: .relaxed)
+    shownBodyState.store(log.health.bodyState, ordering: .relaxed)
+    let isBehind = !log.buffer.pieces.isEmpty && !context.options.writesAtOnce
+    if isBehind || !log.abandoned.isEmpty { flusher.schedule(self) }
+    if !log.health.events.isEmpty { events.add(log.health.takeEvents()) }
   }
 
   /// `DiskSpace.used` and `DiskSpace.capacity`, without waiting for a write.
