@@ -40,6 +40,8 @@ extension Target.Dependency {
     ? [.target(name: "CXXHash", condition: .when(platforms: [.linux]))] : []
   /// For connections to Redis.
   static let hiredis = target(name: "CHiredis", condition: .when(traits: ["Redis"]))
+  /// For the configuration file of the proxy.
+  static let libYAML = target(name: "CLibYAML", condition: .when(traits: ["CommandLine"]))
 }
 
 /// What is built on the cache.
@@ -47,12 +49,15 @@ let cache: [Target.Dependency] = [
   "CacheMutex", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", .httpTypes,
 ]
 
-#if os(macOS)
-  let hiredisPackage: String? = "hiredis"
-#else
-  /// Its headers are in the usual place, and the package manager warns of the flags that pkg-config returns.
-  let hiredisPackage: String? = nil
-#endif
+/// A library that only a trait needs. On Linux its headers are in the usual place, and the package manager warns of the flags
+/// that pkg-config returns, and of a library that is missing.
+func optionalLibrary(_ name: String, pkgConfig: String, apt: String, brew: String) -> Target {
+  #if os(macOS)
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: [.brew([brew])])
+  #else
+    .systemLibrary(name: name, providers: [.apt([apt])])
+  #endif
+}
 
 func library(_ name: String, exclude: [String] = [], _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
@@ -125,7 +130,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
-    .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
     .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
@@ -185,7 +189,7 @@ let package = Package(
         "Conformance", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheTesting", "HTTPCacheURLSession",
         .arguments,
         .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"), .log(), .nio("NIOCore"), .nio("NIOHTTP1"),
-        .product("Yams", "Yams", ["CommandLine"]), .system,
+        .libYAML, .system,
         // For `conform --through` and --shared, if their traits are enabled too.
         .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
         .extras("NIOHTTPTypesHTTP1"),
@@ -217,9 +221,9 @@ let package = Package(
       name: "CXXHash", pkgConfig: "libxxhash",
       providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
     // Redis' protocol: libhiredis parses what the server sends.
-    .systemLibrary(
-      name: "CHiredis", pkgConfig: hiredisPackage,
-      providers: [.apt(["libhiredis-dev"]), .brew(["hiredis"])]),
+    optionalLibrary("CHiredis", pkgConfig: "hiredis", apt: "libhiredis-dev", brew: "hiredis"),
+    // The proxy's configuration file.
+    optionalLibrary("CLibYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev", brew: "libyaml"),
     // What the compiler and the C library offer, and Swift has no name for.
     .systemLibrary(name: "CPlatform"),
     // What a lookup costs at the least, in C, and fetching values from Redis: yardsticks of the benchmarks.

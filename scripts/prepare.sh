@@ -7,18 +7,18 @@
 #
 #   scripts/prepare.sh [--check] [NAME…]
 #
-# NAME is xxhash (all products), hiredis (the trait Redis), redis (the tests on Redis) or tools (the other commands that
-# tests and their scripts start); the default is all of them. With --check, it installs nothing: it fails if something is
+# NAME is xxhash (all products), hiredis (the trait Redis), yaml (the trait CommandLine), redis (the tests on Redis) or tools
+# (the other commands that tests and their scripts start); the default is all of them. With --check, it installs nothing: it fails if something is
 # missing, and says what to run.
 set -eu
 
 check=
 [ "${1:-}" != --check ] || { check=1; shift; }
-[ $# -gt 0 ] || set -- xxhash hiredis redis tools
+[ $# -gt 0 ] || set -- xxhash hiredis yaml redis tools
 for name; do
   case $name in
-    xxhash | hiredis | redis | tools) ;;
-    *) echo "$name: expected xxhash, hiredis, redis or tools" >&2; exit 2 ;;
+    xxhash | hiredis | yaml | redis | tools) ;;
+    *) echo "$name: expected xxhash, hiredis, yaml, redis or tools" >&2; exit 2 ;;
   esac
 done
 wanted=" $* "
@@ -42,6 +42,7 @@ has() { command -v "$1" >/dev/null 2>&1; }
 missing() {
   if wants xxhash && ! has_header xxhash.h; then printf ' libxxhash-dev'; fi
   if wants hiredis && ! has_header hiredis/hiredis.h; then printf ' libhiredis-dev'; fi
+  if wants yaml && ! has_header yaml.h; then printf ' libyaml-dev'; fi
   if wants redis && ! has redis-server; then printf ' redis-server'; fi
   if wants tools && ! has openssl; then printf ' openssl'; fi
   if wants tools && ! has perl; then printf ' perl'; fi
@@ -60,7 +61,7 @@ packages=$(missing)
 
 case "$(uname -s)" in
   Darwin)
-    packages=$(echo "$packages" | sed 's/libxxhash-dev/xxhash/; s/libhiredis-dev/hiredis/; s/redis-server/redis/')
+    packages=$(echo "$packages" | sed 's/libxxhash-dev/xxhash/; s/libhiredis-dev/hiredis/; s/libyaml-dev/libyaml/; s/redis-server/redis/')
     command -v brew >/dev/null 2>&1 || {
       echo "Missing:$packages. Install Homebrew and run 'brew install$packages', then run this again." >&2
       exit 1
@@ -72,8 +73,9 @@ case "$(uname -s)" in
     ;;
   *)
     if ! command -v apt-get >/dev/null 2>&1; then
-      echo "Missing:$packages. Install the packages of your distribution (Fedora: xxhash-devel, hiredis-devel, redis, openssl and" >&2
-      echo "perl; Alpine: xxhash-dev, hiredis-dev, redis, openssl and perl), then run this again." >&2
+      echo "Missing:$packages. Install the packages of your distribution (Fedora: xxhash-devel, hiredis-devel, libyaml-devel," >&2
+      echo "redis, openssl and perl; Alpine: xxhash-dev, hiredis-dev, yaml-dev, redis, openssl and perl), then run" >&2
+      echo "this again." >&2
       exit 1
     fi
     if [ "$(id -u)" != 0 ]; then

@@ -2,8 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
-import Foundation
-import Yams
+import HTTPCacheEngine
 
 /// Options of `httpcache proxy` in a YAML file. Names are as on the command line without the dashes. A repeatable
 /// option has a list, and a flag has `true` or `false`.
@@ -24,42 +23,52 @@ struct ConfigurationFile {
 
   private(set) var entries: [Entry] = []
 
-  /// An error in a file, and its line.
-  struct Fault: Error {
-    var line: Int
-    var text: String
-  }
+  typealias Fault = YAMLNode.Fault
 
   /// Reads the file, and passes each of its options to ArgumentParser.
   init(_ text: String, options: OptionList) throws(Fault) {
-    do {
-      guard let root = try Yams.compose(yaml: text) else { return }
-      if root.null != nil { return }
-      guard case .mapping(let mapping) = root else {
-        throw Fault(line: root.mark?.line ?? 1, text: "expected `name: value` lines")
+    do throws(Fault) {
+      guard let root = try Self.root(of: text) else { return }
+      if case .null = root.content { return }
+      guard case .mapping(let mapping) = root.content else {
+        throw Fault(line: root.line, text: "expected `name: value` lines")
       }
-      for (key, value) in mapping { entries.append(try Self.entry(key, value, options)) }
+      for (key, value) in mapping {
+        let entry = try Self.entry(key, value, options)
+        if let first = entries.first(where: { $0.option == entry.option }) {
+          throw Fault(line: first.line, text: "'\(entry.option)' is set more than once; remove one")
+        }
+        entries.append(entry)
+      }
     } catch {
       // YAML's own error for the earlier form would explain nothing.
-      throw Self.earlierForm(text, options) ?? (error as? Fault) ?? Self.fault(of: error, in: text)
+      throw Self.earlierForm(text, options) ?? error
+    }
+  }
+
+  private static func root(of text: String) throws(Fault) -> YAMLNode? {
+    do {
+      return try YAMLNode.root(of: text)
+    } catch {
+      throw Fault(line: error.line, text: "not valid YAML: \(error.text)")
     }
   }
 
   // MARK: - An option
 
-  private static func entry(_ key: Node, _ value: Node, _ options: OptionList) throws -> Entry {
-    let line = key.mark?.line ?? 1
-    guard case .scalar(let name) = key else {
+  private static func entry(
+    _ key: YAMLNode, _ value: YAMLNode, _ options: OptionList
+  ) throws(Fault) -> Entry {
+    let line = key.line
+    guard case .scalar(let name) = key.content else {
       throw Fault(line: line, text: "expected the name of an option, found \(kind(key))")
     }
-    guard let option = options[name.string], name.string != "help" else {
-      throw Fault(line: line, text: unknown(name.string))
-    }
+    guard let option = options[name], name != "help" else { throw Fault(line: line, text: unknown(name)) }
     guard option.name != "config" else {
       throw Fault(line: line, text: "config: only the command line can name a configuration file")
     }
-    guard option.name == name.string else {
-      throw Fault(line: line, text: "expected `\(option.name): false`, found `\(name.string)`")
+    guard option.name == name else {
+      throw Fault(line: line, text: "expected `\(option.name): false`, found `\(name)`")
     }
     let arguments = try arguments(option, value, line: line)
     do {
@@ -70,41 +79,52 @@ struct ConfigurationFile {
     return Entry(option: option.name, line: line, arguments: arguments)
   }
 
-  private static func arguments(_ option: OptionList.Option, _ value: Node, line: Int) throws -> [String] {
+  private static func arguments(_ option: OptionList.Option, _ value: YAMLNode, line: Int) throws(Fault)
+    -> [String]
+  {
     if option.isFlag {
-      guard let isOn = value.bool else {
+      guard let isOn = flag(value) else {
         throw Fault(line: line, text: "\(option.name): expected true or false, found \(shown(value))")
       }
       if isOn { return ["--\(option.name)"] }
       return option.hasOpposite ? ["--no-\(option.name)"] : []
     }
     var values = [value]
-    if case .sequence(let sequence) = value {
+    if case .sequence(let sequence) = value.content {
       guard option.isRepeating else {
         throw Fault(line: line, text: "\(option.name): expected one value, found a list")
       }
-      values = Array(sequence)
+      values = sequence
     }
-    return try values.map { value in
-      guard case .scalar(let scalar) = value, value.null == nil, !scalar.string.isEmpty else {
-        throw Fault(
-          line: value.mark?.line ?? line, text: "\(option.name): expected a value, found \(shown(value))")
+    return try values.map { value throws(Fault) in
+      guard case .scalar(let text) = value.content, !text.isEmpty else {
+        throw Fault(line: value.line, text: "\(option.name): expected a value, found \(shown(value))")
       }
-      return "--\(option.name)=\(scalar.string)"
+      return "--\(option.name)=\(text)"
     }
   }
 
-  private static func kind(_ node: Node) -> String {
-    switch node {
-    case .scalar: node.null != nil ? "nothing" : "a value"
+  /// The words for true and false in YAML 1.1.
+  private static func flag(_ node: YAMLNode) -> Bool? {
+    guard case .scalar(let text) = node.content else { return nil }
+    return switch text.lowercasedASCII {
+    case "true", "yes", "on": true
+    case "false", "no", "off": false
+    default: nil
+    }
+  }
+
+  private static func kind(_ node: YAMLNode) -> String {
+    switch node.content {
+    case .scalar: "a value"
+    case .null: "nothing"
     case .sequence: "a list"
     case .mapping: "a mapping"
-    case .alias: "an alias"
     }
   }
 
-  private static func shown(_ node: Node) -> String {
-    if case .scalar(let scalar) = node, node.null == nil { "'\(scalar.string)'" } else { kind(node) }
+  private static func shown(_ node: YAMLNode) -> String {
+    if case .scalar(let text) = node.content { "'\(text)'" } else { kind(node) }
   }
 
   // MARK: - Errors
@@ -123,7 +143,7 @@ struct ConfigurationFile {
     return "\(text); `httpcache proxy --help` lists the options"
   }
 
-  private static func invalid(_ option: OptionList.Option, _ value: Node, _ error: any Error) -> String {
+  private static func invalid(_ option: OptionList.Option, _ value: YAMLNode, _ error: any Error) -> String {
     let expected: String
     switch option.valueName {
     case "size": expected = "a size, such as 512MB or 10GB"
@@ -159,23 +179,5 @@ struct ConfigurationFile {
       }
     }
     return nil
-  }
-
-  private static func fault(of error: any Error, in text: String) -> Fault {
-    switch error as? YamlError {
-    case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
-      .composer(let context, let problem, let mark, _):
-      // YAML reports a missing colon or an open quote on a line after the faulty one.
-      let isMissedLater = ["simple key", "quoted scalar"].contains { context?.text.contains($0) == true }
-      let line = isMissedLater ? context?.mark.line : mark.line
-      let text = [context?.text, problem].compactMap { $0 }.joined(separator: ", ")
-      return Fault(line: line ?? mark.line, text: "not valid YAML: \(text)")
-    case .duplicatedKeysInMapping(let names, let context):
-      return Fault(line: context.mark.line, text: "'\(names.first ?? "")' is set more than once; remove one")
-    case .reader(let problem, let offset, _, _):
-      let line = text.prefix(offset ?? 0).count(where: \.isNewline) + 1
-      return Fault(line: line, text: "not valid YAML: \(problem)")
-    default: return Fault(line: 1, text: "not valid YAML: \(error)")
-    }
   }
 }

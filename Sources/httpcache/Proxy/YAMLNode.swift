@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import CLibYAML
+
+/// A node of a YAML document, parsed by libyaml. Yams has the same nodes, but links all of Foundation.
+struct YAMLNode {
+  enum Content {
+    case scalar(String)
+    /// A plain scalar that stands for no value, such as `~`.
+    case null
+    case sequence([YAMLNode])
+    case mapping([(key: YAMLNode, value: YAMLNode)])
+  }
+
+  var content: Content
+  /// Counted from 1.
+  var line: Int
+
+  /// An error in a document, and its line.
+  struct Fault: Error {
+    var line: Int
+    var text: String
+  }
+
+  /// Returns the root of a document; `nil` if the text has none.
+  static func root(of text: String) throws(Fault) -> YAMLNode? {
+    try Array(text.utf8).withUnsafeBufferPointer { bytes throws(Fault) in
+      var reader = YAMLReader(bytes)
+      defer { reader.close() }
+      return try reader.root()
+    }
+  }
+}
+
+private struct YAMLReader {
+  private let bytes: UnsafeBufferPointer<UInt8>
+  private var parser = yaml_parser_t()
+  private var event = yaml_event_t()
+  private var anchors: [String: YAMLNode] = [:]
+
+  init(_ bytes: UnsafeBufferPointer<UInt8>) {
+    self.bytes = bytes
+  }
+
+  private var line: Int { event.start_mark.line + 1 }
+
+  mutating func close() {
+    yaml_event_delete(&event)
+    yaml_parser_delete(&parser)
+  }
+
+  mutating func root() throws(YAMLNode.Fault) -> YAMLNode? {
+    guard yaml_parser_initialize(&parser) == 1 else { throw YAMLNode.Fault(line: 1, text: "out of memory") }
+    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING)
+    yaml_parser_set_input_string(&parser, bytes.baseAddress, bytes.count)
+    try advance()  // The start of the stream.
+    try advance()  // The start of a document.
+    guard event.type == YAML_DOCUMENT_START_EVENT else { return nil }
+    try advance()
+    let root = try node(depth: 0)
+    try advance()  // The end of the document.
+    try advance()
+    guard event.type == YAML_STREAM_END_EVENT else {
+      throw YAMLNode.Fault(line: line, text: "expected a single document in the stream")
+    }
+    return root
+  }
+
+  /// Reads a node from its first event to its last.
+  private mutating func node(depth: Int) throws(YAMLNode.Fault) -> YAMLNode {
+    guard depth < 100 else { throw YAMLNode.Fault(line: line, text: "nested more than 100 levels deep") }
+    let (line, type) = (line, event.type)
+    let data = event.data
+    let anchor: String?
+    let content: YAMLNode.Content
+    switch type {
+    case YAML_ALIAS_EVENT:
+      let name = Self.text(data.alias.anchor) ?? ""
+      guard let node = anchors[name] else { throw YAMLNode.Fault(line: line, text: "undefined alias") }
+      return node
+    case YAML_SEQUENCE_START_EVENT:
+      anchor = Self.text(data.sequence_start.anchor)
+      var nodes: [YAMLNode] = []
+      while try follows(YAML_SEQUENCE_END_EVENT) { nodes.append(try node(depth: depth + 1)) }
+      content = .sequence(nodes)
+    case YAML_MAPPING_START_EVENT:
+      anchor = Self.text(data.mapping_start.anchor)
+      var pairs: [(key: YAMLNode, value: YAMLNode)] = []
+      while try follows(YAML_MAPPING_END_EVENT) {
+        let key = try node(depth: depth + 1)
+        try advance()
+        pairs.append((key, try node(depth: depth + 1)))
+      }
+      content = .mapping(pairs)
+    default:
+      anchor = Self.text(data.scalar.anchor)
+      let bytes = UnsafeBufferPointer(start: data.scalar.value, count: data.scalar.length)
+      let text = String(decoding: bytes, as: UTF8.self)
+      let isNull =
+        data.scalar.style == YAML_PLAIN_SCALAR_STYLE && ["", "~", "null", "Null", "NULL"].contains(text)
+      content = isNull ? .null : .scalar(text)
+    }
+    let node = YAMLNode(content: content, line: line)
+    if let anchor { anchors[anchor] = node }
+    return node
+  }
+
+  /// Advances, and returns whether a member of the collection follows instead of its end.
+  private mutating func follows(_ end: yaml_event_type_t) throws(YAMLNode.Fault) -> Bool {
+    try advance()
+    return event.type != end
+  }
+
+  private mutating func advance() throws(YAMLNode.Fault) {
+    yaml_event_delete(&event)
+    guard yaml_parser_parse(&parser, &event) == 1 else { throw fault }
+  }
+
+  private var fault: YAMLNode.Fault {
+    let context = parser.context.map { String(cString: $0) }
+    let texts = [context, parser.problem.map { String(cString: $0) }].compactMap(\.self)
+    // YAML reports a missing colon or an open quote on a line after the faulty one.
+    let isMissedLater = ["simple key", "quoted scalar"].contains { context?.contains($0) == true }
+    let mark = isMissedLater ? parser.context_mark : parser.problem_mark
+    let line =
+      parser.error == YAML_READER_ERROR
+      ? bytes.prefix(parser.problem_offset).count { $0 == UInt8(ascii: "\n") } : mark.line
+    return YAMLNode.Fault(line: line + 1, text: texts.joined(separator: ", "))
+  }
+
+  private static func text(_ name: UnsafePointer<UInt8>?) -> String? { name.map { String(cString: $0) } }
+}
