@@ -178,7 +178,7 @@ format: ## correct the formatting
 
 # MARK: Preparing
 
-prepare: ## install libxxhash, libhiredis, libyaml, redis-server, openssl and perl, if they are missing
+prepare: ## install libxxhash, libhiredis, libyaml, redis-server, openssl, perl and curl, if they are missing
 	@sh scripts/prepare.sh
 
 check:

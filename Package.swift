@@ -164,10 +164,11 @@ let package = Package(
         .client, .extras("NIOHTTPCompression"), .extras("NIOHTTPTypesHTTP1"), .log(), .nio("NIOCore"),
         .nio("NIOHTTP1"), .tls,
       ]),
-    // Responses without a server: stubs, recordings, archives.
+    // Responses without a server: stubs, and what it exports: recordings and archives. The command needs only these, and no
+    // FoundationNetworking.
     library(
-      "HTTPCacheTesting", exclude: ["Archives/Format.md"],
-      cache + ["HTTPCacheURLSession", .httpTypesFoundation]),
+      "HTTPCacheTesting", cache + ["HTTPCacheArchives", "HTTPCacheURLSession", .httpTypesFoundation]),
+    library("HTTPCacheArchives", exclude: ["Format.md"], cache + [.system]),
     // The cache of a server's own routes, as a middleware of Hummingbird.
     library(
       "HTTPCacheHummingbird", cache + [.hummingbird, .log(), .nio("NIOCore")]),
@@ -186,10 +187,10 @@ let package = Package(
     .executableTarget(
       name: "httpcache",
       dependencies: cache + [
-        "Conformance", "HTTPCacheObserving", "HTTPCacheProxy", "HTTPCacheTesting", "HTTPCacheURLSession",
-        .arguments,
-        .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"), .log(), .nio("NIOCore"), .nio("NIOHTTP1"),
-        .libYAML, .system,
+        "ChildProcesses", "Conformance", "HTTPCacheArchives", "HTTPCacheObserving", "HTTPCacheProxy",
+        .arguments, .libYAML, .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"), .log(),
+        .nio("NIOCore"), .nio("NIOHTTP1"),
+        .system,
         // For `conform --through` and --shared, if their traits are enabled too.
         .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
         .extras("NIOHTTPTypesHTTP1"),
@@ -324,8 +325,8 @@ let package = Package(
     tests(
       "CommandTests", exclude: ["Unit/Conformance/Scenarios"],
       cache + [
-        "ChildProcesses", "Conformance", "HTTPCacheProxy", "HTTPCacheRedis", "Loopback", "TestTool",
-        "httpcache", .arguments, .nio("NIOCore"), .nio("NIOPosix"), .system,
+        "ChildProcesses", "Conformance", "HTTPCacheArchives", "HTTPCacheProxy", "HTTPCacheRedis", "Loopback",
+        "TestTool", "httpcache", .arguments, .nio("NIOCore"), .nio("NIOPosix"), .system,
       ]),
     tests(
       "CacheBenchTests",

@@ -46,6 +46,7 @@ missing() {
   if wants redis && ! has redis-server; then printf ' redis-server'; fi
   if wants tools && ! has openssl; then printf ' openssl'; fi
   if wants tools && ! has perl; then printf ' perl'; fi
+  if wants tools && ! has curl; then printf ' curl'; fi
 }
 
 has "${SWIFT:-swift}" || {
@@ -74,7 +75,7 @@ case "$(uname -s)" in
   *)
     if ! command -v apt-get >/dev/null 2>&1; then
       echo "Missing:$packages. Install the packages of your distribution (Fedora: xxhash-devel, hiredis-devel, libyaml-devel," >&2
-      echo "redis, openssl and perl; Alpine: xxhash-dev, hiredis-dev, yaml-dev, redis, openssl and perl), then run" >&2
+      echo "redis, openssl, perl and curl; Alpine: xxhash-dev, hiredis-dev, yaml-dev, redis, openssl, perl and curl), then run" >&2
       echo "this again." >&2
       exit 1
     fi

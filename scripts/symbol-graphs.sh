@@ -26,6 +26,8 @@ done
 
 for module in $(sed -n 's/.*\.library(name: "\([A-Za-z]*\)".*/\1/p' Package.swift); do
   mkdir -p "$1/$module"
+  # The archives have a module of their own, which only HTTPCacheTesting exports.
   tool swift-symbolgraph-extract -module-name "$module" "${options[@]}" -minimum-access-level public \
+    -experimental-allowed-reexported-modules=HTTPCacheArchives \
     -skip-synthesized-members -emit-extension-block-symbols -output-dir "$1/$module"
 done

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
-
 /// What a child has written to a pipe. All of it stays in memory, so that it can be read more than once.
 package final class ChildOutput: Sendable {
   private struct State {

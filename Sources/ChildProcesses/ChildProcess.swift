@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
+import Dispatch
 import Synchronization
 
 /// A program that runs beside this one.
@@ -101,7 +101,7 @@ package final class ChildProcess: Sendable {
     }
     transfer?.start()
     running.enter()
-    Thread.detachNewThread { [self] in
+    startThread { [self] in
       // The id stays that of the child until `remove`, so that no other process gets a signal that is sent to this one.
       var information = siginfo_t()
       while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
@@ -125,14 +125,14 @@ package final class ChildProcess: Sendable {
   /// Sends a signal to the program alone, if it runs.
   package func signal(_ number: Int32) {
     ChildRegistry.whileNoneIsRemoved {
-      if !isGone.load(ordering: .relaxed) { _ = Foundation.kill(id, number) }
+      if !isGone.load(ordering: .relaxed) { _ = ChildProcesses.kill(id, number) }
     }
   }
 
   /// Kills the program and what it has started.
   package func kill() {
     ChildRegistry.whileNoneIsRemoved {
-      if !isGone.load(ordering: .relaxed) { _ = Foundation.kill(-id, SIGKILL) }
+      if !isGone.load(ordering: .relaxed) { _ = ChildProcesses.kill(-id, SIGKILL) }
     }
   }
 

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
-import Foundation
+import Dispatch
 
 /// The thread that writes the standard input of a child and reads its output, until both are closed or the child ends.
 ///
@@ -43,7 +43,7 @@ final class ChildTransfer: Sendable {
 
   func start() {
     thread.enter()
-    Thread.detachNewThread { [self] in
+    startThread { [self] in
       run()
       thread.leave()
     }
@@ -67,7 +67,7 @@ final class ChildTransfer: Sendable {
   }
 
   private func wakeUp() {
-    isOpen.withLock { if $0 { _ = Foundation.write(wake.writing, [0], 1) } }
+    isOpen.withLock { if $0 { _ = ChildProcesses.write(wake.writing, [0], 1) } }
   }
 
   // MARK: - On the thread
@@ -109,7 +109,7 @@ final class ChildTransfer: Sendable {
     }
     poll(&files, nfds_t(files.count), -1)
     var bytes = [UInt8](repeating: 0, count: 64)
-    while Foundation.read(wake.reading, &bytes, bytes.count) == bytes.count {}
+    while ChildProcesses.read(wake.reading, &bytes, bytes.count) == bytes.count {}
   }
 
   /// Reads what is there.
@@ -118,7 +118,7 @@ final class ChildTransfer: Sendable {
   private func read(_ reading: Reading) -> Bool {
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
-      let count = Foundation.read(reading.descriptor, &buffer, buffer.count)
+      let count = ChildProcesses.read(reading.descriptor, &buffer, buffer.count)
       guard count > 0 else {
         return count == 0 || errno != EAGAIN
       }
@@ -130,7 +130,9 @@ final class ChildTransfer: Sendable {
     input.withLock { input in
       guard let descriptor = input.descriptor else { return }
       while !input.pending.isEmpty {
-        let count = input.pending.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+        let count = input.pending.withUnsafeBytes {
+          ChildProcesses.write(descriptor, $0.baseAddress, $0.count)
+        }
         if count < 0, errno == EAGAIN { return }
         // The child has closed its input: it wants no more.
         if count < 0 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
-
 /// Finds programs.
 package enum Program {
   /// Returns the path of a program of the system: from PATH, and from the folders of servers, which PATH may lack.
@@ -17,7 +15,12 @@ package enum Program {
   package static func built(_ name: String) -> String? {
     let own =
       (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")).map { [$0] } ?? []
-    let bundles = Bundle.allBundles.map(\.bundlePath).filter { $0.hasSuffix(".xctest") }
+    #if canImport(Darwin)
+      let bundles = Bundle.allBundles.map(\.bundlePath).filter { $0.hasSuffix(".xctest") }
+    #else
+      // The tests are a program of their own.
+      let bundles: [String] = []
+    #endif
     return (own + CommandLine.arguments.prefix(1) + bundles).lazy
       .map { URL(fileURLWithPath: $0).deletingLastPathComponent().appendingPathComponent(name).path }
       .first { FileManager.default.isExecutableFile(atPath: $0) }

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CPlatform
-import Foundation
 
 /// Why a child does not start.
 package struct ChildProcessError: Error, CustomStringConvertible {
@@ -17,7 +16,7 @@ enum Spawn {
   /// Makes a pipe. A child has none of its ends, except as a standard file.
   static func pipe(for executable: String) throws -> (reading: Descriptor, writing: Descriptor) {
     var ends: [Descriptor] = [-1, -1]
-    guard Foundation.pipe(&ends) == 0 else {
+    guard ChildProcesses.pipe(&ends) == 0 else {
       throw ChildProcessError(description: "cannot start \(executable): no pipe: \(reason(errno))")
     }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
-import Foundation
 import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
@@ -131,7 +130,7 @@ package final class ScenarioOrigin: Sendable {
       $0 = ($0 ^ UInt64($1)) &* 0x100_0000_01b3
     }
     let text = "\(String(hash, radix: 16)) \(scenario.id)"
-    return String(text.prefix(36)).padding(toLength: 36, withPad: ".", startingAt: 0)
+    return text.prefix(36) + String(repeating: ".", count: max(0, 36 - text.count))
   }
 
   private func status(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
 import HTTPCacheEngine
+import SystemPackage
 
 /// Files, standard input and output, and the clock.
 enum Input {
@@ -11,14 +11,32 @@ enum Input {
 
   /// - Parameter path: `-` for standard input.
   static func bytes(of path: String) throws(InputError) -> [UInt8] {
+    let file = try open(path)
+    defer { if path != "-" { try? file.close() } }
+    var bytes: [UInt8] = []
+    while bytes.count < limit {
+      let chunk = try available(in: file)
+      if chunk.isEmpty { break }
+      bytes += chunk
+    }
+    return bytes
+  }
+
+  /// - Parameter path: `-` for standard input.
+  static func open(_ path: String) throws(InputError) -> FileDescriptor {
     do {
-      let handle =
-        try path == "-" ? FileHandle.standardInput : FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-      var bytes: [UInt8] = []
-      while bytes.count < limit, let chunk = try handle.read(upToCount: 1 << 16), !chunk.isEmpty {
-        bytes += chunk
+      return try path == "-" ? .standardInput : .open(FilePath(path), .readOnly, options: .closeOnExec)
+    } catch {
+      throw .unreadable
+    }
+  }
+
+  /// Reads the available bytes, and waits if there are none; empty at the end.
+  static func available(in file: FileDescriptor) throws(InputError) -> [UInt8] {
+    do {
+      return try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
+        count = try file.read(into: UnsafeMutableRawBufferPointer(buffer))
       }
-      return bytes
     } catch {
       throw .unreadable
     }
@@ -26,7 +44,7 @@ enum Input {
 
   /// Writes to standard output without buffering.
   static func put(_ bytes: [UInt8]) throws {
-    try FileHandle.standardOutput.write(contentsOf: Data(bytes))
+    try FileDescriptor.standardOutput.writeAll(bytes)
   }
 
   static var systemTime: Timestamp {
@@ -36,6 +54,6 @@ enum Input {
   static var isTerminalOutput: Bool { isatty(1) == 1 }
 
   static func complain(_ text: String) {
-    FileHandle.standardError.write(Data("httpcache: \(text)\n".utf8))
+    _ = try? FileDescriptor.standardError.writeAll("httpcache: \(text)\n".utf8)
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
+import SystemPackage
 
 /// The lines of a file or of standard input, as they arrive.
 ///
@@ -14,7 +14,7 @@ struct InputLines {
     case tooLong
   }
 
-  private let handle: FileHandle
+  private let file: FileDescriptor
   private let limit: Int
   private var rest: [UInt8] = []
   private var isSkipping = false
@@ -24,18 +24,14 @@ struct InputLines {
   ///   - path: `-` for standard input.
   ///   - limit: maximum bytes of a line.
   init(path: String, limit: Int) throws(InputError) {
-    do {
-      handle = try path == "-" ? .standardInput : FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-    } catch {
-      throw .unreadable
-    }
+    file = try Input.open(path)
     self.limit = limit
   }
 
   /// Returns the lines that have arrived since the last call, without their ends; `nil` after the last. May be empty.
   mutating func next() throws(InputError) -> [Line]? {
     guard !isAtEnd else { return nil }
-    let chunk = try read()
+    let chunk = try Input.available(in: file)
     if chunk.isEmpty {
       isAtEnd = true
       return isSkipping ? [.tooLong] : (rest.isEmpty ? nil : [.text(rest)])
@@ -59,19 +55,5 @@ struct InputLines {
     } else {
       rest += part
     }
-  }
-
-  /// Reads the available bytes, and waits if there are none; empty at the end. `FileHandle.read(upToCount:)` would wait
-  /// for all.
-  private func read() throws(InputError) -> [UInt8] {
-    var count = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, initializedCount in
-      repeat {
-        count = Foundation.read(handle.fileDescriptor, buffer.baseAddress, buffer.count)
-      } while count < 0 && errno == EINTR
-      initializedCount = max(0, count)
-    }
-    guard count >= 0 else { throw .unreadable }
-    return bytes
   }
 }

@@ -132,4 +132,12 @@ extension StringProtocol {
     guard bytes.contains(where: { $0 >= 0x41 && $0 <= 0x5A }) else { return String(self) }
     return String(decoding: bytes.map { $0 >= 0x41 && $0 <= 0x5A ? $0 | 0x20 : $0 }, as: UTF8.self)
   }
+
+  /// The text without spaces and tabs at its ends.
+  package var trimmedOfBlanks: String {
+    var text = Substring(self)
+    while let first = text.utf8.first, first == 0x20 || first == 0x09 { text.removeFirst() }
+    while let last = text.utf8.last, last == 0x20 || last == 0x09 { text.removeLast() }
+    return String(text)
+  }
 }

@@ -3,7 +3,6 @@
 
 #if Redis
   import CacheMutex
-  import Foundation
 
   extension RedisServer {
     /// Ports that this process was given: a port is free again before its server uses it, and while that restarts.

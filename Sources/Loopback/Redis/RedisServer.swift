@@ -4,7 +4,6 @@
 #if Redis
   import CacheMutex
   import ChildProcesses
-  import Foundation
   import HTTPCacheRedis
 
   /// A process of `redis-server` on a free port of 127.0.0.1 or on a Unix domain socket, with its files in a folder.

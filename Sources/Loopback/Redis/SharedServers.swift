@@ -3,7 +3,7 @@
 
 #if Redis
   import CacheMutex
-  import Foundation
+  import ChildProcesses
   import HTTPCacheRedis
 
   /// Servers that the tests of a process use one after the other. The first test starts them, and they end with the process.

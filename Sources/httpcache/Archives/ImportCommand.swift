@@ -2,9 +2,8 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
-import Foundation
+import HTTPCacheArchives
 import HTTPCacheStore
-import HTTPCacheTesting
 import HTTPCaching
 
 /// `httpcache import`.
@@ -85,12 +84,14 @@ struct ImportCommand: AsyncParsableCommand {
   }
 
   private func responses() throws -> [ArchivedResponse] {
-    var isDirectory: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
+    let target = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    guard let attributes = try? FileManager.default.attributesOfItem(atPath: target) else {
       Input.complain("cannot read \(path): no such file or folder; check the path")
       throw ExitCode(66)  // EX_NOINPUT
     }
-    if isDirectory.boolValue { return try ResponseFolder(path).responses() }
+    if attributes[.type] as? FileAttributeType == .typeDirectory {
+      return try ResponseFolder(path).responses()
+    }
     let file = try HARFile(path: path)
     for entry in file.skipped { print("skipped     \(entry)") }
     return file.responses

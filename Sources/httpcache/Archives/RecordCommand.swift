@@ -2,15 +2,9 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
-import CacheMutex
-import Foundation
-import HTTPCacheTesting
-import HTTPCacheURLSession
+import ChildProcesses
+import HTTPCacheArchives
 import HTTPCaching
-
-#if canImport(FoundationNetworking)
-  import FoundationNetworking
-#endif
 
 /// `httpcache record`.
 struct RecordCommand: AsyncParsableCommand {
@@ -19,13 +13,16 @@ struct RecordCommand: AsyncParsableCommand {
     abstract: "Fetch URLs and write their responses to a folder.",
     discussion: """
       Each response becomes two files: a JSON file with its head, and a file with its content. You can read and edit them, \
-      store them in a cache with `httpcache import`, or use them as stubs. Redirects are followed and recorded.
+      store them in a cache with `httpcache import`, or use them as stubs. Redirects are followed, and their heads recorded.
 
         httpcache record https://example.com/feed.xml https://example.com/logo.png --folder Fixtures
 
+      The program curl fetches the URLs. It uses the certificates of the system, and the proxy of the environment variables.
+
       Cookies and authorization are not written. Other confidential data is: check the folder before you publish it.
 
-      Exit status: 0 if all responses were recorded, 1 if one could not be fetched or written, 64 for an invalid option.
+      Exit status: 0 if all responses were recorded, 1 if one could not be fetched or written, 64 for an invalid option, 69 \
+      if curl is not installed.
       """)
 
   @Argument(help: "URLs to fetch.")
@@ -41,42 +38,102 @@ struct RecordCommand: AsyncParsableCommand {
   var header: [String] = []
 
   func validate() throws {
-    for url in urls where URL(string: url)?.host?.isEmpty != false {
+    for url in urls where Self.target(url) == nil {
       throw ValidationError("expected a URL such as https://example.com/, found '\(url)'")
     }
-    for line in header where !line.contains(":") {
+    for line in header where Self.field(line) == nil {
       throw ValidationError("--header: expected a field such as 'Accept: text/html', found '\(line)'")
     }
   }
 
   func run() async throws {
-    let folder = ResponseFolder(folder)
-    let failures = Mutex<[String]>([])
-    // The cache exists only for its session, which follows redirects; nothing is looked up in it.
-    let cache = try HTTPCache(.init(memoryCapacity: 1 << 20))
-    var options = CachingOptions()
-    options.middleware = { transport in
-      folder.recording(transport) { error in failures.withLock { $0.append("\(error)") } }
+    guard let curl = Program.installed("curl") else {
+      Input.complain("curl is not installed; install it, then run this again")
+      throw ExitCode(69)  // EX_UNAVAILABLE of sysexits.h
     }
-    let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral))
-    for text in urls {
-      guard let url = URL(string: text) else { continue }
-      var request = URLRequest(url: url, cachePolicy: .reloadIgnoringLocalCacheData)
-      for line in header {
-        let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        request.addValue(parts[1].trimmingCharacters(in: .whitespaces), forHTTPHeaderField: String(parts[0]))
-      }
+    var hasFailed = false
+    for url in urls {
+      guard let target = Self.target(url) else { continue }
       do {
-        let (data, response) = try await session.data(for: request)
-        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
-        print("\(status)  \(data.count) bytes  \(response.url?.absoluteString ?? text)")
+        try await record(target, with: curl)
       } catch {
-        failures.withLock { $0.append("\(text): \(error.localizedDescription)") }
+        Input.complain("\(url): \(error)")
+        hasFailed = true
       }
     }
-    session.finishTasksAndInvalidate()
-    let all = failures.withLock { $0 }
-    for failure in all { Input.complain(failure) }
-    if !all.isEmpty { throw ExitCode.failure }
+    if hasFailed { throw ExitCode.failure }
+  }
+
+  // MARK: - One URL
+
+  private struct Failure: Error, CustomStringConvertible {
+    var description: String
+  }
+
+  private func record(_ url: TargetURI, with curl: String) async throws {
+    let files = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "httpcache-record-\(String(UInt64.random(in: 0...(.max)), radix: 36))")
+    try FileManager.default.createDirectory(
+      at: files, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(at: files) }
+    let (heads, content) = (files.path + "/heads", files.path + "/content")
+    let folder = ResponseFolder(folder)
+    let fields = header.compactMap(Self.field)
+    var arguments = [
+      "--disable", "--silent", "--show-error", "--proto", "=http,https", "--location", "--max-redirs", "20",
+      "--compressed", "--globoff", "--suppress-connect-headers", "--max-filesize", "\(folder.limits.body)",
+      // An empty name: cookies that a redirect sets are sent to its target.
+      "--cookie", "", "--dump-header", heads, "--output", content, "--url", url.text,
+    ]
+    for field in fields {
+      // With a semicolon, curl sends a field without a value.
+      arguments += [
+        "--header", field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name): \(field.value)",
+      ]
+    }
+    let process = try ChildProcess(curl, arguments, errors: .pipe)
+    guard try await process.endOrKill() == .exited(0) else {
+      throw Failure(description: process.errors.text.trimmedOfBlanks)
+    }
+    let responses = try HeadParser.exchanges(in: Input.bytes(of: heads)).map(\.response)
+    // Without content, curl makes no file.
+    let bytes = FileManager.default.contents(atPath: content).map { [UInt8]($0) } ?? []
+    var target = url
+    for (number, response) in responses.enumerated() {
+      let isLast = number == responses.count - 1
+      // These cannot answer by themselves.
+      if ![206, 304].contains(response.status.code) {
+        try folder.add(
+          ArchivedResponse(
+            name: "", request: request(to: target, fields),
+            head: HTTPResponse(status: response.status, headerFields: response.headerFields.ofDecodedContent),
+            body: isLast ? bytes : []))
+      }
+      if isLast { print("\(response.status.code)  \(bytes.count) bytes  \(target.text)") }
+      target = response.headerFields[.location].flatMap { target.resolving($0) } ?? target
+    }
+  }
+
+  /// Returns the request for an archive, without the password of the URL.
+  private func request(to target: TargetURI, _ fields: [HTTPField]) -> HTTPRequest {
+    let host = target.authority.split(separator: "@").last.map(String.init) ?? target.authority
+    return HTTPRequest(
+      method: .get, scheme: target.scheme, authority: host, path: target.path,
+      headerFields: HTTPFields(fields))
+  }
+
+  // MARK: - Arguments
+
+  private static func target(_ text: String) -> TargetURI? {
+    guard text.contains("://"), let url = URL(string: text) else { return nil }
+    return ExplainCommand.target(url.absoluteString)
+  }
+
+  private static func field(_ line: String) -> HTTPField? {
+    guard let colon = line.firstIndex(of: ":"), let name = HTTPField.Name(String(line[..<colon])) else {
+      return nil
+    }
+    let value = line[line.index(after: colon)...].trimmedOfBlanks
+    return HTTPField.isValidValue(value) ? HTTPField(name: name, value: value) : nil
   }
 }

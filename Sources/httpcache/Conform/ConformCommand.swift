@@ -3,7 +3,6 @@
 
 import ArgumentParser
 import Conformance
-import Foundation
 import HTTPCacheEngine
 import HTTPCacheProxy
 
@@ -136,7 +135,7 @@ struct ConformCommand: AsyncParsableCommand {
       guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
         throw ValidationError("--field: expected 'name: value', found '\(text)'")
       }
-      return (String(text[..<colon]), text[text.index(after: colon)...].trimmingCharacters(in: .whitespaces))
+      return (String(text[..<colon]), text[text.index(after: colon)...].trimmedOfBlanks)
     }
     let proxies: any LiveProxies
     do {

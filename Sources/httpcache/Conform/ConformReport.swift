@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import Conformance
-import Foundation
 
 /// The result of a run, as a table or as JSON.
 struct ConformReport {

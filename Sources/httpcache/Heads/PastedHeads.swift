@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPTypes
 
 /// Heads copied from the developer tools of a browser: names and values in one line or in two, pseudo fields of HTTP/2,
@@ -23,7 +24,7 @@ struct PastedHeads {
   /// Returns `nil` if the lines are not from such a panel.
   init?(_ lines: [HeadLine]) {
     self.lines = lines.map {
-      HeadLine(number: $0.number, sender: .unknown, text: Self.trimmed($0.text))
+      HeadLine(number: $0.number, sender: .unknown, text: $0.text.trimmedOfBlanks)
     }
     guard let first = self.lines.first(where: { !$0.isBlank }),
       Self.title(first.text) != nil || Self.pair(first.text) != nil
@@ -131,13 +132,7 @@ struct PastedHeads {
       start == ":"
       ? HTTPField.Name(String(name.dropFirst())) != nil
       : HTTPField.Name(name) != nil || panelNames.contains(name.lowercased())
-    return isName ? (name, trimmed(text[text.index(after: colon)...])) : nil
-  }
-
-  private static func trimmed(_ text: some StringProtocol) -> String {
-    var text = text.drop { $0 == " " || $0 == "\t" }
-    while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
-    return String(text)
+    return isName ? (name, text[text.index(after: colon)...].trimmedOfBlanks) : nil
   }
 
   private static let panelNames: Set = [

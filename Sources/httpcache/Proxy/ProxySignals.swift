@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
 import UnixSignals
 
 /// The signals that a proxy handles. Other signals that people or scripts send, and that end a process by default, are

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
+
 /// A member of a `Cache-Control` field as its author wrote it, valid or not.
 ///
 /// The engine reads directives to follow them. This type reads them to report spelling errors.
@@ -143,12 +145,6 @@ enum Directives {
 }
 
 extension String {
-  var trimmedOfBlanks: String {
-    var text = drop { $0 == " " || $0 == "\t" }
-    while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
-    return String(text)
-  }
-
   /// RFC 9110 §5.6.2.
   var isToken: Bool {
     !isEmpty

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
 import HTTPCacheEngine
 import HTTPCaching
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A HAR file (HTTP Archive 1.2), as browsers' developer tools and proxies export.
 ///
@@ -135,20 +140,12 @@ extension File.Entry {
     guard
       let request = HTTPRequest(
         method: request.method, url: request.url,
-        fields: Self.fields(request.headers ?? [], excluding: ["host"]))
+        fields: Self.fields(request.headers ?? []).removing(["host"]))
     else { throw HARFile.Fault(what: "expected a request with a method, and a URL with a host") }
     guard (200...999).contains(response.status) else {
       throw HARFile.Fault(what: "expected a status code of three digits, found \(response.status)")
     }
-    var fields = Self.fields(
-      response.headers ?? [],
-      excluding: ["content-encoding", "content-length", "transfer-encoding", "connection", "vary"])
-    let names = (response.headers ?? []).filter { $0.name.lowercasedASCII == "vary" }
-      .flatMap { $0.value.split { $0 == "," || $0.isNewline } }
-      .map { $0.trimmingCharacters(in: .whitespaces) }.filter {
-        $0.lowercasedASCII != "accept-encoding" && !$0.isEmpty
-      }
-    if !names.isEmpty { fields.append("Vary", names.joined(separator: ", ")) }
+    var fields = Self.fields(response.headers ?? []).ofDecodedContent
     if let target = response.redirectURL, !target.isEmpty, fields[.location] == nil,
       (300..<400).contains(response.status)
     {
@@ -176,11 +173,8 @@ extension File.Entry {
       return Array(data)
     case nil, "", "utf-8", "utf8":
       // The text has been decoded from its original charset, and is UTF-8 now.
-      if let type = fields[.contentType], let charset = type.range(of: "charset=", options: .caseInsensitive)
-      {
-        let value = type[charset.upperBound...].prefix { $0 != ";" }
-        fields[.contentType] = type.replacingCharacters(in: value.startIndex..<value.endIndex, with: "utf-8")
-      }
+      fields[.contentType] = fields[.contentType]?.replacing(
+        /charset=[^;]*/.ignoresCase(), with: "charset=utf-8", maxReplacements: 1)
       return Array(text.utf8)
     case let encoding?:
       throw HARFile.Fault(what: "its content has the encoding \"\(encoding)\"; expected base64 or utf-8")
@@ -189,12 +183,11 @@ extension File.Entry {
 
   /// Restores the original fields. Several lines in one value, as some browsers join Set-Cookie, become several fields.
   /// Pseudo fields of HTTP/2 are removed.
-  private static func fields(_ headers: [File.Field], excluding excluded: [String]) -> HTTPFields {
+  private static func fields(_ headers: [File.Field]) -> HTTPFields {
     var fields = HTTPFields()
-    for header in headers where !header.name.hasPrefix(":") && !excluded.contains(header.name.lowercasedASCII)
-    {
+    for header in headers where !header.name.hasPrefix(":") {
       for line in header.value.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
-        fields.append(header.name, line.trimmingCharacters(in: .whitespaces))
+        fields.append(header.name, line.trimmedOfBlanks)
       }
     }
     return fields

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
 import HTTPCaching
 
 /// The result of importing an archive.
@@ -81,20 +80,6 @@ extension HTTPCache {
     } catch let error as HTTPCacheError where error.code == .notCached {
       let settled = await answer.outcome.storage ?? reason
       return settled == reason && reason != .storedNeverReused ? .storeFailed : settled
-    }
-  }
-}
-
-extension HTTPStubs {
-  /// Answers requests with the responses of an archive: each for exactly its method and URL.
-  public func replay(_ responses: [ArchivedResponse]) {
-    for response in responses {
-      on(response.request.method, .exactly(response.url)) { _ in
-        var answer = StubAnswer.bytes(
-          try response.body(), status: response.head.status.code, fields: response.head.headerFields)
-        answer.fields = response.head.headerFields
-        return answer
-      }
     }
   }
 }

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
-import Foundation
 import HTTPCaching
 
 extension ResponseFolder {

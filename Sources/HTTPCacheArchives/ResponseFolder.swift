@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
 import HTTPCacheEngine
 import HTTPCaching
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A folder of responses for people to read and edit: a JSON file for each head, and a separate file for its content.
 /// See `Format.md`.
@@ -135,7 +140,7 @@ public struct ResponseFolder: Sendable {
   @discardableResult
   public func add(_ response: ArchivedResponse) throws -> String {
     let vary = response.head.headerFields[values: .vary].joined(separator: ",").split(separator: ",").map {
-      $0.trimmingCharacters(in: .whitespaces).lowercasedASCII
+      $0.trimmedOfBlanks.lowercasedASCII
     }
     var selecting = HTTPFields()
     for field in response.request.headerFields
@@ -163,7 +168,7 @@ public struct ResponseFolder: Sendable {
       try (encoder.encode(head) + Data("\n".utf8)).write(
         to: url.appendingPathComponent(name + ".json"), options: .atomic)
     } catch {
-      throw ArchiveError(path, "cannot write to the folder: \(error.localizedDescription)")
+      throw ArchiveError(path, "cannot write to the folder: \(ArchiveFile.text(of: error))")
     }
     return name + ".json"
   }
@@ -207,8 +212,7 @@ private enum FileName {
 
   /// A suffix that shows programs how to open the content.
   static func suffix(of head: HTTPResponse) -> String {
-    let type = head.headerFields[.contentType]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)
-      .lowercasedASCII
+    let type = head.headerFields[.contentType]?.prefix { $0 != ";" }.trimmedOfBlanks.lowercasedASCII
     return switch type {
     // Not .json, which marks a head.
     case "application/json": ".json.body"

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Foundation
 import HTTPCacheEngine
 import HTTPCaching
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 
 /// A response from a folder or a HAR file, and the request that it answered.
 public struct ArchivedResponse: Sendable {
@@ -72,21 +78,33 @@ enum ArchiveFile {
   static func bytes(of file: URL, limit: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     do {
-      let values = try file.resourceValues(forKeys: [.isRegularFileKey])
+      let attributes = try FileManager.default.attributesOfItem(atPath: file.resolvingSymlinksInPath().path)
       // Reading a pipe could block without end.
-      guard values.isRegularFile == true else { throw ArchiveError(file.path, "not a regular file") }
-      let handle = try FileHandle(forReadingFrom: file)
-      defer { try? handle.close() }
-      while let chunk = try handle.read(upToCount: 1 << 20), !chunk.isEmpty {
-        bytes += chunk
-        if bytes.count > limit { throw ArchiveError(file.path, "has more than \(limit) bytes") }
+      guard attributes[.type] as? FileAttributeType == .typeRegular else {
+        throw ArchiveError(file.path, "not a regular file")
       }
+      let descriptor = try FileDescriptor.open(FilePath(file.path), .readOnly, options: .closeOnExec)
+      defer { try? descriptor.close() }
+      var count = 0
+      repeat {
+        bytes += try [UInt8](unsafeUninitializedCapacity: 1 << 20) { buffer, initializedCount in
+          count = try descriptor.read(into: UnsafeMutableRawBufferPointer(buffer))
+          initializedCount = count
+        }
+        if bytes.count > limit { throw ArchiveError(file.path, "has more than \(limit) bytes") }
+      } while count > 0
     } catch let error as ArchiveError {
       throw error
     } catch {
-      throw ArchiveError(file.path, "cannot read the file: \(error.localizedDescription)")
+      throw ArchiveError(file.path, "cannot read the file: \(text(of: error))")
     }
     return bytes
+  }
+
+  /// Describes an error of the file system.
+  static func text(of error: any Error) -> String {
+    let cause = (error as? CocoaError)?.underlying as? POSIXError
+    return cause.map { Errno(rawValue: CInt($0._code)).description } ?? "\(error)"
   }
 
   /// Describes a JSON error and its position.
@@ -133,6 +151,18 @@ extension HTTPFields {
     guard let name = HTTPField.Name(name), HTTPField.isValidValue(value) else { return false }
     append(HTTPField(name: name, value: value))
     return true
+  }
+
+  /// The fields of a response whose content has been decoded: without those that describe the encoding.
+  package var ofDecodedContent: HTTPFields {
+    let names = self[values: .vary].flatMap { $0.split(separator: ",") }.map(\.trimmedOfBlanks).filter {
+      !$0.isEmpty && $0.lowercasedASCII != "accept-encoding"
+    }
+    var fields = removing([
+      "content-encoding", "content-length", "transfer-encoding", "connection", "vary",
+    ])
+    if !names.isEmpty { fields.append("Vary", names.joined(separator: ", ")) }
+    return fields
   }
 
   /// Returns the fields without those of some names.
