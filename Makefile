@@ -1,5 +1,5 @@
-# `make bench`, `make test` and `make prepare` install what is missing, as root with apt-get or on macOS with Homebrew, and say so
-# in one line. Otherwise, and in all other targets, they say what is missing.
+# `make bench`, `make bench-instructions`, `make test` and `make prepare` install what is missing, as root with apt-get or on macOS with
+# Homebrew, and say so in one line. Otherwise, and in all other targets, they say what is missing.
 
 export SWIFT ?= swift
 # Where everything is built. A path outside the checkout lets several clones share the compiled packages.
@@ -48,11 +48,11 @@ bench: ## measure the store and a URLSession; builds cache-bench for release, an
 	"$(SCRATCH)/bench/release/cache-bench" quick
 
 bench-instructions: ## count instructions and allocations of single operations, and compare with the limits
-	@sh scripts/prepare.sh --check xxhash
+	@sh scripts/prepare.sh xxhash valgrind
 	@sh scripts/bench-instructions.sh
 
 bench-limits: ## count, and write new limits
-	@sh scripts/prepare.sh --check xxhash
+	@sh scripts/prepare.sh xxhash valgrind
 	@sh scripts/bench-instructions.sh --write
 
 # MARK: Tests

@@ -14,8 +14,9 @@ let package = Package(
   name: "Benchmarks",
   platforms: [.macOS(.v15)],
   dependencies: [
-    .package(name: "HTTPCacheEngine", path: ".."),
+    .package(name: "HTTPCacheEngine", path: "..", traits: ["Proxy"]),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.4.0"),
     // Without traits it needs no jemalloc; CAllocations counts instead.
     .package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []),
@@ -27,13 +28,15 @@ let package = Package(
       dependencies: [
         "CAllocations",
         .product(name: "HTTPCacheEngine", package: "HTTPCacheEngine"),
+        .product(name: "HTTPCacheProxy", package: "HTTPCacheEngine"),
         .product(name: "HTTPCacheStore", package: "HTTPCacheEngine"),
         .product(name: "HTTPCaching", package: "HTTPCacheEngine"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "Logging", package: "swift-log"),
         .product(name: "SystemPackage", package: "swift-system"),
       ],
       swiftSettings: settings),
-    // malloc, counted; and tasks, run on one thread.
+    // malloc, counted; tasks, run on one thread; and a client and an origin that are not counted.
     .target(name: "CAllocations"),
     // Runs one piece so many times: for `make bench-instructions`.
     .executableTarget(name: "count", dependencies: ["Operations", "CAllocations"], swiftSettings: settings),

@@ -5,8 +5,9 @@
 # Counts the instructions and the allocations of one operation of each kind, and compares them with the limits of
 # Benchmarks/limits.txt. With --write it replaces them with what is measured.
 #
-# Counts are the same on a busy machine and on an idle one, which times are not. They differ a little from run to run
-# all the same, for the store's hashes have a random seed, and more from compiler to compiler.
+# Counts are the same on a busy machine and on an idle one, which times are not. From run to run they differ by a few
+# thousandths, for hashes have a random seed and threads meet; from compiler to compiler by more. So the limits hold for one
+# compiler on one architecture, which the file names. With another, the script only reports.
 set -eu
 cd "$(dirname "$0")/.."
 case "${SCRATCH:-}" in
@@ -19,32 +20,42 @@ runs=1000
 # What a limit is above what was measured, in percent.
 margin=5
 
-for tool in valgrind strip; do
-  command -v "$tool" >/dev/null 2>&1 || {
-    echo "$tool is missing. Install it, then run this again: apt-get install valgrind binutils" >&2
-    exit 1
-  }
-done
+# Valgrind gives up on the debug information of Swift.
+"${SWIFT:-swift}" build -c release --scratch-path "$scratch" -debug-info-format none --product count
+count=$scratch/release/count
 
-"${SWIFT:-swift}" build -c release --scratch-path "$scratch" --product count
-# valgrind gives up on the debug information of Swift.
-strip -g -o "$scratch/count" "$scratch/release/count"
+compiler="Swift $("${SWIFT:-swift}" --version 2>/dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p'), $(uname -m)"
+known=$(sed -n 's/^# counted with //p' limits.txt)
+binding=1
+if [ "$known" != "$compiler" ]; then
+  binding=0
+  echo "The limits are of $known, and this is $compiler: an operation above its limit is reported, and does not fail."
+fi
 
 log=$(mktemp)
 new=$(mktemp)
 trap 'rm -f "$log" "$new"' EXIT
-echo "# operation, at most so many instructions, at most so many allocations: see Documentation/Benchmarks.md" >"$new"
+{
+  echo "# operation, at most so many instructions, at most so many allocations: see Documentation/Benchmarks.md"
+  echo "# counted with $compiler"
+} >"$new"
 printf '%-22s %12s %8s %12s %8s\n' operation instructions limit allocations limit
 failed=0
 export SWIFT_DETERMINISTIC_HASHING=1
-for operation in $("$scratch/count"); do
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=call_measured \
-    "$scratch/count" "$operation" "$runs" >"$log" 2>&1 || {
+for operation in $("$count"); do
+  case $operation in
+    # All threads: the event loop does the work.
+    proxy-*) collect=--collect-atstart=yes ;;
+    *) collect=--toggle-collect=call_measured ;;
+  esac
+  # The program switches counting on when everything is prepared.
+  valgrind --tool=callgrind --callgrind-out-file=/dev/null --instr-atstart=no "$collect" \
+    "$count" "$operation" "$runs" >"$log" 2>&1 || {
     cat "$log" >&2
     exit 1
   }
   instructions=$(awk -v runs="$runs" '/Collected/ { printf "%.0f", $NF / runs }' "$log")
-  allocations=$("$scratch/count" "$operation" "$runs" | awk '{ print $2 }')
+  allocations=$("$count" "$operation" "$runs" | awk '{ print $2 }')
   limits=$(awk -v name="$operation" '$1 == name { print $2, $3 }' limits.txt)
   limit=${limits% *}
   allowed=${limits#* }
@@ -56,10 +67,16 @@ for operation in $("$scratch/count"); do
       else if (l + 0 == 0) print "  has no limit: make bench-limits"
       else if (i > l + 0 || (a != "?" && a > b + 0)) print "  TOO MANY"
     }')
-    [ -z "$note" ] || failed=1
+    case $note in
+      "") ;;
+      *MANY) [ "$binding" = 0 ] || failed=1 ;;
+      *) failed=1 ;;
+    esac
   fi
   printf '%-22s %12s %8s %12s %8s%s\n' "$operation" "$instructions" "${limit:--}" "$allocations" "${allowed:--}" "$note"
-  awk -v name="$operation" -v i="$instructions" -v a="$allocations" -v margin="$margin" \
+  # How many inserts the thread that writes finds at a time depends on the machine.
+  if [ "$operation" = disk-insert ]; then more=50; else more=$margin; fi
+  awk -v name="$operation" -v i="$instructions" -v a="$allocations" -v margin="$more" \
     'BEGIN {
       # A fraction is of what grows now and then, by a random seed; a whole number is to stay what it is.
       if (a != "?" && a != int(a)) a = sprintf("%.2f", a * (100 + margin) / 100)
@@ -70,4 +87,5 @@ if [ "${1:-}" = --write ]; then
   cp "$new" limits.txt
   echo "Wrote Benchmarks/limits.txt."
 fi
+[ "$failed" = 0 ] || echo "An operation costs more than its limit. Find out why; 'make bench-limits' writes new limits." >&2
 exit $failed

@@ -7,9 +7,9 @@
 #
 #   scripts/prepare.sh [--check] [NAME…]
 #
-# NAME is xxhash (all products), hiredis (the trait Redis), yaml (the trait CommandLine), redis (the tests on Redis) or tools
-# (the other commands that tests and their scripts start); the default is all of them. With --check, it installs nothing: it fails if something is
-# missing, and says what to run.
+# NAME is xxhash (all products), hiredis (the trait Redis), yaml (the trait CommandLine), redis (the tests on Redis), tools (the
+# other commands that tests and their scripts start) or valgrind (the count of instructions); the default is all but the last.
+# With --check, it installs nothing: it fails if something is missing, and says what to run.
 set -eu
 
 check=
@@ -17,8 +17,8 @@ check=
 [ $# -gt 0 ] || set -- xxhash hiredis yaml redis tools
 for name; do
   case $name in
-    xxhash | hiredis | yaml | redis | tools) ;;
-    *) echo "$name: expected xxhash, hiredis, yaml, redis or tools" >&2; exit 2 ;;
+    xxhash | hiredis | yaml | redis | tools | valgrind) ;;
+    *) echo "$name: expected xxhash, hiredis, yaml, redis, tools or valgrind" >&2; exit 2 ;;
   esac
 done
 wanted=" $* "
@@ -47,6 +47,8 @@ missing() {
   if wants tools && ! has openssl; then printf ' openssl'; fi
   if wants tools && ! has perl; then printf ' perl'; fi
   if wants tools && ! has curl; then printf ' curl'; fi
+  # With its header, by which the program tells it what to count.
+  if wants valgrind && ! { has valgrind && has_header valgrind/callgrind.h; }; then printf ' valgrind'; fi
 }
 
 has "${SWIFT:-swift}" || {
@@ -75,8 +77,8 @@ case "$(uname -s)" in
   *)
     if ! command -v apt-get >/dev/null 2>&1; then
       echo "Missing:$packages. Install the packages of your distribution (Fedora: xxhash-devel, hiredis-devel, libyaml-devel," >&2
-      echo "redis, openssl, perl and curl; Alpine: xxhash-dev, hiredis-dev, yaml-dev, redis, openssl, perl and curl), then run" >&2
-      echo "this again." >&2
+      echo "redis, openssl, perl, curl and valgrind-devel; Alpine: xxhash-dev, hiredis-dev, yaml-dev, redis, openssl, perl, curl and" >&2
+      echo "valgrind-dev), then run this again." >&2
       exit 1
     fi
     if [ "$(id -u)" != 0 ]; then

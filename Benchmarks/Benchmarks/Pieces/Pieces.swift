@@ -5,7 +5,7 @@ import Benchmark
 import Operations
 
 let benchmarks: @Sendable () -> Void = {
-  for operation in Operation.all {
+  for operation in Operation.onOneThread {
     Benchmark(
       operation.name,
       configuration: .init(

@@ -9,7 +9,10 @@ import HTTPTypes
 import SystemPackage
 
 extension Operation {
-  public static let all: [Operation] = [
+  public static let all = onOneThread + throughProxy
+
+  /// What the calling thread does by itself.
+  public static let onOneThread: [Operation] = [
     Operation("key") {
       let requests = (0..<1024).map(Samples.request)
       return { for number in $0 { take(CacheKey(requests[number & 1023])) } }

@@ -22,7 +22,9 @@ enum Count {
     // What is made at the first use is not part of the operation.
     run(0..<1)
     let before = allocation_count()
+    start_instrumentation()
     let duration = ContinuousClock().measure { Measured(run: run, count: count).call() }
+    stop_instrumentation()
     let allocations = allocation_count() - before
     print(
       name, allocation_count() < 0 ? "?" : hundredths(allocations * 100 / count),

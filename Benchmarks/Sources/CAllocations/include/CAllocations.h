@@ -10,6 +10,26 @@ long allocation_count(void);
 /// Calls `body`: a function by whose name a profiler finds what is to be measured.
 void call_measured(void (*body)(void *), void *context);
 
+/// From here to `stop_instrumentation`, callgrind counts in all threads, if it was started with `--instr-atstart=no`.
+void start_instrumentation(void);
+void stop_instrumentation(void);
+
+/// From now on, callgrind does not count the instructions of the calling thread.
+void leave_thread_uncounted(void);
+
+/// Starts an origin on 127.0.0.1, on threads that are not counted, and returns its port, or -1. It answers a request with
+/// If-None-Match with `not_modified`, and any other with `response`.
+int start_origin(const char *response, const char *not_modified);
+
+/// Connects to 127.0.0.1. Returns the descriptor, or -1.
+int connect_to(int port);
+
+/// Sends a request, and reads a response whose content has `content_bytes`. Returns whether its status is 200.
+int exchange(int descriptor, const char *request, long content_bytes);
+
+/// Reads to the end of the connection, and closes it.
+void finish_connection(int descriptor);
+
 /// From now on, Swift's own executor keeps its tasks for `run_collected_tasks`.
 void collect_tasks(void);
 
