@@ -142,16 +142,24 @@ struct Pictures {
     }
   }
 
-  /// A picture for each action, on a logarithmic scale.
+  /// A picture of the time of each action, on a logarithmic scale, and of the memory of an entry.
   private var scales: [Picture] {
-    Action.allCases.compactMap { action in
-      let some = rows(.scale).filter { $0.action == action }
-      return some.isEmpty
-        ? nil
-        : plot(
-          "\(action.rawValue), in memory", some, x: .entries, y: .processorNanoseconds, xTitle: "entries",
-          yTitle: "processor time", fromZero: nil
-        ) { $0.policy }
+    Action.allCases.flatMap { action in
+      [
+        (Metric.processorNanoseconds, "processor time"),
+        (.residentBeyond, "bytes of an entry beyond its key and value"),
+        (.memoryBytesPerEntry, "bytes of memory for an entry"),
+      ].compactMap { metric, what in
+        let some = rows(.scale).filter { $0.action == action && $0[metric] != nil }
+        let isTime = metric == .processorNanoseconds
+        let title = action.rawValue + (action.isOnDisk ? "" : ", in memory") + (isTime ? "" : ": \(what)")
+        return some.isEmpty
+          ? nil
+          : plot(
+            title, some, x: .entries, y: metric, xTitle: "entries", yTitle: what,
+            fromZero: isTime ? nil : true
+          ) { $0.policy }
+      }
     }
   }
 

@@ -36,6 +36,9 @@ package enum Action: String, CaseIterable, Codable, Sendable {
   case diskStore = "disk store"
   case diskMixed = "disk get and store"
   case diskChurn = "disk store at capacity"
+  case diskOpen = "disk, opening"
+  case diskPurge = "disk purge by prefix, 100 match"
+  case diskRemoveAll = "disk, remove everything"
   case coldGet = "disk get, cold"
   // Opening a directory, by how the previous process ended.
   case reopenClosed = "closed"
@@ -118,6 +121,8 @@ package enum Action: String, CaseIterable, Codable, Sendable {
   package var onlyStores: Bool { isFilling || [.storeAgain, .churn, .judge, .hash].contains(self) }
 
   /// Whether every operation must succeed (`true`), none may (`false`), or both results are valid.
+  /// Whether it measures the disk tier alone.
+  package var isOnDisk: Bool { rawValue.hasPrefix("disk") }
   package func mustSucceed(isBounded: Bool) -> Bool? {
     switch self {
     case .miss: false

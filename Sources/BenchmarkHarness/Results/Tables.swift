@@ -183,7 +183,7 @@ extension Report {
       )
     case .scale:
       return (
-        "Processor time of an operation in memory, by the number of entries", 2,
+        "Processor time of an operation by the number of entries", 2,
         [contender, action]
           + figures([
             "entries": .entries, "values": .valueBytes, "processor time": .processorNanoseconds,
@@ -194,6 +194,7 @@ extension Report {
       return (
         "Churn at capacity; one put in ten replaces an entry", 1,
         figures([
+            "memory per entry": .memoryBytesPerEntry,
           "values": .valueBytes, "capacity": .capacityBytes, "maximum used": .mostShare,
           "puts": .operationsPerSecond, "live, median": .liveShare, "live, minimum": .leastLiveShare,
           "used / live": .spaceAmplification, "written / stored": .writtenPerByte,

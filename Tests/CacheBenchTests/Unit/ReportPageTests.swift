@@ -208,4 +208,20 @@ import Testing
     #expect(steps.marks.map { $0.value } == [1, 2])
     #expect(steps.position(7) == nil)
   }
+
+  @Test func `the store by the number of entries has curves of time, and of the bytes of an entry`() {
+    var report = Report(command: "scale")
+    report.measurements = [10_000.0, 100_000].flatMap { entries in
+      [(Action.churn, 500.0), (.diskOpen, 2e7)].map { action, time in
+        var one = BenchMeasurement(
+          .scale, action, .oursS3FIFO, [.entries: entries, .processorNanoseconds: time * entries / 10_000])
+        if action == .diskOpen { one[.memoryBytesPerEntry] = 38 }
+        return one
+      }
+    }
+    #expect(
+      Pictures(report: report).groups.flatMap(\.pictures).map(\.title) == [
+        "store and evict, in memory", "disk, opening", "disk, opening: bytes of memory for an entry",
+      ])
+  }
 }

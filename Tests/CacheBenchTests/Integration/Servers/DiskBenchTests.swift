@@ -34,6 +34,17 @@ import Testing
     #expect(again.measurements == report.measurements)
   }
 
+  @Test func `every operation on disk is measured for a number of entries`() async throws {
+    let report = try await BuiltProgram.report(
+      "cache-bench", "scale --keys 10000 --operations 100 --tier both")
+    let rows = report.measurements.filter(\.action.isOnDisk)
+    #expect(rows.map(\.action) == [.diskStore, .diskGet, .diskOpen, .diskChurn, .diskPurge, .diskRemoveAll])
+    #expect(
+      rows.allSatisfy { $0.kind == .scale && $0[.entries] == 10_000 && $0[.processorNanoseconds] ?? 0 > 0 })
+    #expect(try #require(rows.first?[.residentBeyond]) > 0)
+    #expect(report.measurements.count == rows.count + 5)
+  }
+
   @Test func `put, get and mixed are compared with the requested yardstick only`() async throws {
     let measurements = try await Self.report("put get mixed", "--value-size 5000 --beside raw").measurements
     #expect(Set(measurements.map(\.contender)) == [.ours, .rawFile])
