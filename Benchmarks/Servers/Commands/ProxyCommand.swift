@@ -87,13 +87,15 @@ struct ProxyCommand: BenchCommand {
   static let configuration = CommandConfiguration(
     commandName: "proxy",
     abstract:
-      "Measure the processor time of 'httpcache proxy' for a request, and compare it with nginx and Varnish.",
+      "Measure the processor time of 'httpcache proxy' for a request, and compare it with other caching proxies.",
     discussion: """
-      hit: one URL of 1 KiB. hit-large: one URL of 64 KiB. connections: a new connection for each request. many: 1,000 \
-      connections. miss: every URL is new, fetched and stored. zipf: 10,000 URLs by a zipf distribution, all stored. All \
-      servers run as processes on loopback, with the same origin, and without logs. wrk generates the load and must be \
-      installed. nginx and Varnish are measured if they are installed. A server on SwiftNIO alone, which answers with a \
-      constant response, shows the minimum. Linux only: the processor time is read from /proc.
+      hit, hit-large, hit-megabyte: one URL of 1 KiB, 64 KiB, 1 MiB. connections: a new connection for each request. \
+      many: 1,000 connections. not-modified: a 304 to If-None-Match. range: 64 KiB out of 10 MiB. pass: no-store, \
+      passed on. revalidate: stored, and confirmed by a 304 of the origin each time. miss: every URL is new, fetched \
+      and stored. disk: URLs of 16 KiB in files. zipf: 10,000 URLs by a zipf distribution, all stored. All servers run \
+      as processes on loopback, with the same origin, and without logs. wrk generates the load and must be installed. \
+      nginx, Varnish, HAProxy and Traffic Server are measured if they are installed. A server on SwiftNIO alone, which \
+      answers with a constant response, shows the minimum. Linux only: the processor time is read from /proc.
       """)
 
   @Argument(help: "Cases to run.")
@@ -126,8 +128,17 @@ struct ProxyCommand: BenchCommand {
     report.notes =
       found.notes + [
         "Processor time is user and system time of all processes of a server, by requests. It includes opening the "
-          + "connections of each round."
+          + "connections of each round.",
+        "Each ratio is the median of the rounds, with the least and the greatest of them. 'Not separated': each of the "
+          + "two was faster in some round.",
       ]
+    for server in found.servers where server.contender != .bareNIO {
+      let omitted = cases.filter { !server.can($0) }.map(\.rawValue)
+      if !omitted.isEmpty {
+        report.notes.append(
+          "\(server.name) cannot do what these cases measure: \(omitted.joined(separator: ", ")).")
+      }
+    }
     if options.threads > 1 || cases.contains(.many) {
       report.notes.append(
         "Varnish uses a thread for each connection in use; --threads sets its thread pools.")
@@ -163,13 +174,17 @@ struct ProxyField {
     var notes: [String] = []
     for (contender, name, package) in [
       (Contender.nginx, "nginx", "nginx"), (.varnish, "varnishd", "varnish"),
+      (.haproxy, "haproxy", "haproxy"),
+      (.trafficServer, "traffic_server", "trafficserver"),
     ] {
       if let path = find(name) {
         servers.append(ProxyServer(contender: contender, executable: path))
         if contender == .nginx {
           servers.append(ProxyServer(contender: .nginx, label: "open_file_cache", executable: path))
         }
-        let output = (try? ChildProcess.output(of: path, contender == .nginx ? ["-v"] : ["-V"])) ?? ""
+        let output =
+          (try? ChildProcess.output(
+            of: path, [.varnish, .trafficServer].contains(contender) ? ["-V"] : ["-v"])) ?? ""
         notes.append(version(of: contender, output))
       } else {
         notes.append(
@@ -205,7 +220,7 @@ struct ProxyField {
 
   /// Returns a sentence with the version that a program has printed.
   static func version(of contender: Contender, _ output: String) -> String {
-    // "nginx version: nginx/1.22.1", "varnishd (varnish-7.1.1 revision …)"
+    // "nginx version: nginx/1.22.1", "varnishd (varnish-7.1.1 revision …)", "HAProxy version 2.6.12-1+deb12u4 …"
     let number = output.split(separator: "\n").first.flatMap { line in
       line.split { !($0.isNumber || $0 == ".") }.first { $0.contains(".") }
     }

@@ -47,7 +47,7 @@ struct WaitingCommand: BenchCommand {
   func report(_ progress: ProgressLine) async throws -> Report {
     let found = try ProxyField.found(httpcache, beside: OwnProgram.path)
     let servers = found.servers.filter {
-      $0.contender != .bareNIO && ($0.contender != .nginx || $0.label == nil)
+      [.ours, .varnish].contains($0.contender) || $0.contender == .nginx && $0.label == nil
     }
     let delay = Duration.milliseconds(delay)
     var report = Report(command: "waiting", parameters: Parameters(threads: threads))

@@ -14,8 +14,8 @@ extension Contender {
       "floor"
     case .dictionary, .sqlite, .exactS3FIFO, .nginx, .encodingRoute, .redisClient: "dictionary"
     case .nodes, .files, .oursHyperbolic, .varnish: "nodes"
-    case .nsCache, .rocksDB, .gdsf: "nscache"
-    case .urlCache, .beladySize: "urlcache"
+    case .nsCache, .rocksDB, .gdsf, .haproxy: "nscache"
+    case .urlCache, .beladySize, .trafficServer: "urlcache"
     }
   }
 }

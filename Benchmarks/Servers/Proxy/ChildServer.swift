@@ -10,11 +10,31 @@ import NIOPosix
 enum ChildServer {
   /// Answers any request with one constant response.
   case constant(bodyBytes: Int, closes: Bool)
-  /// Answers `/SIZE/…` with so many bytes, fresh for an hour, and ``countPath`` with the number of requests.
+  /// Answers `/SIZE/FRESHNESS…` with so many bytes, and ``countPath`` with the number of requests.
   case origin
 
-  /// The path with the number of requests so far, as the length of the body. It is not counted.
+  /// What a cache may do with a response, by the second part of its path.
+  enum Freshness: String, CaseIterable {
+    /// For an hour.
+    case fresh
+    /// It must be revalidated each time: the origin answers a request that has its validator with a 304.
+    case stale
+    case unstored
+
+    fileprivate var fields: String {
+      switch self {
+      // Without Accept-Ranges, nginx answers a range with the whole response.
+      case .fresh: "Cache-Control: max-age=3600\r\nAccept-Ranges: bytes\r\n"
+      // nginx stores what is stale on arrival only if it has a date in the past of its own.
+      case .stale: "X-Accel-Expires: @1\r\nCache-Control: max-age=0\r\n"
+      case .unstored: "Cache-Control: no-store\r\n"
+      }
+    }
+  }
+
+  /// The paths with the number of requests so far, and with that of 304s, as the length of the body. They are not counted.
   static let countPath = "/count"
+  static let notModifiedPath = "/not-modified"
 
   /// Serves until standard input is closed: then the parent has closed it, or has ended.
   func run(port: Int, threads: Int) throws {
@@ -40,8 +60,16 @@ enum ChildServer {
     let isOrigin: Bool
     let closes: Bool
     private let constant: ByteBuffer
-    private let bySize = Mutex<[Int: ByteBuffer]>([:])
+    private let made = Mutex<[Made: ByteBuffer]>([:])
     private let count = Atomic<Int>(0)
+    private let notModified = Atomic<Int>(0)
+
+    /// What a response depends on.
+    private struct Made: Hashable {
+      var size: Int
+      var freshness: Freshness
+      var isNotModified: Bool
+    }
 
     init(_ server: ChildServer) {
       switch server {
@@ -55,20 +83,39 @@ enum ChildServer {
     /// Returns the response to a request with this head.
     func answer(_ head: ByteBufferView) -> ByteBuffer {
       guard isOrigin else { return constant }
-      // "GET /SIZE/…"
+      // "GET /SIZE/FRESHNESS…"
       let target = head.drop { $0 != UInt8(ascii: "/") }.prefix { $0 != UInt8(ascii: " ") }
-      guard !target.elementsEqual(ChildServer.countPath.utf8) else {
-        return Self.response(count.load(ordering: .relaxed), "Cache-Control: no-store\r\n")
-      }
+      let counted: Int? =
+        if target.elementsEqual(ChildServer.countPath.utf8) {
+          count.load(ordering: .relaxed)
+        } else if target.elementsEqual(ChildServer.notModifiedPath.utf8) {
+          notModified.load(ordering: .relaxed)
+        } else { nil }
+      if let counted { return Self.response(counted, Freshness.unstored.fields) }
       count.add(1, ordering: .relaxed)
       let size = target.dropFirst().prefix { $0 != UInt8(ascii: "/") }
         .reduce(0) { number, digit in min(1 << 26, number * 10 + Int(digit & 15)) }
-      return bySize.withLock { known in
-        if let response = known[size] { return response }
-        let fields = "Cache-Control: max-age=3600\r\nETag: \"\(size)\"\r\n"
-        let response = Self.response(size, fields)
-        known[size] = response
+      let rest = target.dropFirst().drop { $0 != UInt8(ascii: "/") }.dropFirst()
+      let freshness = Freshness.allCases.first { rest.starts(with: $0.rawValue.utf8) } ?? .fresh
+      let isNotModified = freshness == .stale && Self.hasValidator(head)
+      if isNotModified { notModified.add(1, ordering: .relaxed) }
+      let kind = Made(size: size, freshness: freshness, isNotModified: isNotModified)
+      return made.withLock { made in
+        if let response = made[kind] { return response }
+        let fields = freshness.fields + "ETag: \"\(size)\"\r\n"
+        let response =
+          isNotModified
+          ? ByteBuffer(string: "HTTP/1.1 304 Not Modified\r\n\(fields)\r\n") : Self.response(size, fields)
+        made[kind] = response
         return response
+      }
+    }
+
+    /// Whether a head has the field If-None-Match. Each server writes the name in its own case.
+    private static func hasValidator(_ head: ByteBufferView) -> Bool {
+      let name = Array("\r\nif-none-match:".utf8)
+      return head.indices.dropLast(name.count).contains { start in
+        head[start] == name[0] && zip(head[start...], name).allSatisfy { $0 | 0x20 == $1 | 0x20 }
       }
     }
 

@@ -21,6 +21,8 @@ struct LoadGenerator {
     var closes = false
     /// The field Host; by default the address of the server.
     var host: String?
+    /// More lines of the head.
+    var fields: [String] = []
     /// A file with a Lua script that makes the requests, and the number of the run, which it is given.
     var script: String?
     var run = 0
@@ -33,6 +35,7 @@ struct LoadGenerator {
       ]
       if closes { arguments += ["-H", "Connection: close"] }
       if let host { arguments += ["-H", "Host: \(host)"] }
+      arguments += fields.flatMap { ["-H", $0] }
       if let script { arguments += ["-s", script] }
       return arguments + ["http://127.0.0.1:\(port)\(path)", "--", String(run)]
     }

@@ -56,20 +56,20 @@ struct ProxyBench {
 
     let script = try script(one, in: directory)
     var entrants: [Entrant] = []
-    for (number, server) in servers.enumerated() where one != .miss || server.contender != .bareNIO {
+    for (number, server) in servers.enumerated() where server.can(one) {
       show("starting \(server.name)")
       var setup = ProxyServer.Setup(
         port: try LoopbackClient.freePort(), originPort: originPort, threads: options.threads,
         connections: connections(one), directory: directory + "/\(number)")
-      setup.bodyBytes = one.bodyBytes
-      (setup.closes, setup.usesDisk) = (one.closes, options.disk)
+      (setup.bodyBytes, setup.closes, setup.usesDisk) = (one.bodyBytes, one.closes, options.disk)
+      (setup.isInFiles, setup.revalidates) = (one == .disk, one == .revalidate)
       try FileManager.default.createDirectory(atPath: setup.directory, withIntermediateDirectories: false)
       let process = try server.start(setup)
       processes.append(process)
       var load = LoadGenerator.Load(
         port: setup.port, path: one.path, connections: connections(one), threads: options.threads,
         seconds: options.seconds)
-      (load.closes, load.script) = (one.closes, script)
+      (load.closes, load.fields, load.script) = (one.closes, one.fields, script)
       entrants.append(Entrant(server: server, process: process, load: load))
     }
 
@@ -110,9 +110,11 @@ struct ProxyBench {
     case .miss: text = LoadScript.newPaths(one.path)
     case .zipf:
       let sequence = KeySequence(
-        keys: ProxyCase.zipfKeys, distribution: .zipf, exponent: 0.99, seed: options.seed, stream: 0,
-        length: 1 << 16)
-      text = LoadScript.sequence(one.path, keys: ProxyCase.zipfKeys, sequence.indices)
+        keys: one.keys, distribution: .zipf, exponent: 0.99, seed: options.seed, stream: 0, length: 1 << 16)
+      text = LoadScript.sequence(one.path, keys: one.keys, sequence.indices)
+    case .disk, .revalidate:
+      let shuffled = KeySequence.shuffle(keys: one.keys, seed: options.seed)
+      text = LoadScript.sequence(one.path, keys: one.keys, shuffled)
     default: return nil
     }
     let path = directory + "/load.lua"
@@ -125,42 +127,47 @@ struct ProxyBench {
   /// Stores what the case hits, and verifies the responses.
   private func prepare(_ one: ProxyCase, _ entrant: Entrant) throws {
     let server = entrant.server
-    func check(_ response: LoopbackClient.Response, _ source: ProxyServer.Source) throws {
+    let client = try LoopbackClient(port: entrant.load.port)
+    func get(_ path: String, _ fields: [String] = []) throws -> LoopbackClient.Response {
+      let client = one.closes ? try LoopbackClient(port: entrant.load.port) : client
+      return try client.get(path, fields: fields, closes: one.closes)
+    }
+    func check(
+      _ response: LoopbackClient.Response, _ source: ProxyServer.Source,
+      _ answer: (status: Int, bodyBytes: Int)
+    ) throws {
       let found = server.source(of: response)
-      guard response.status == 200, response.bodyBytes == one.bodyBytes,
+      guard response.status == answer.status, response.bodyBytes == answer.bodyBytes,
         found == source || server.contender == .bareNIO
       else {
         throw BenchError.unexpected(
           what: "\(one.rawValue), \(server.name)",
           found:
-            "status \(response.status), \(response.bodyBytes) bytes, source: \(found); expected status 200, "
-            + "\(one.bodyBytes) bytes, source: \(source)")
+            "status \(response.status), \(response.bodyBytes) bytes, source: \(found); expected status "
+            + "\(answer.status), \(answer.bodyBytes) bytes, source: \(source)")
       }
     }
-    func get(_ path: String) throws -> LoopbackClient.Response {
-      try LoopbackClient(port: entrant.load.port).get(path, closes: one.closes)
+    let paths =
+      one == .miss
+      ? [one.path + "first"] : one.keys == 1 ? [one.path] : (0..<one.keys).map { one.path + String($0) }
+    for path in paths { try check(try get(path), .origin, (200, one.bodyBytes)) }
+    // The second request for a URL is a hit, even where the measured requests are not.
+    let source = one == .miss ? .cache : one.source
+    var response = try get(paths[paths.count - 1], one.fields)
+    // A server may publish the response after it has sent it.
+    _ = poll(for: 2) {
+      if server.contender == .bareNIO || server.source(of: response) == source { return true }
+      if let next = try? get(paths[paths.count - 1], one.fields) { response = next }
+      return false
     }
-    let keys = one == .zipf ? ProxyCase.zipfKeys : 1
-    if keys > 1, server.contender != .bareNIO {
-      let client = try LoopbackClient(port: entrant.load.port)
-      for key in 0..<keys { try check(try client.get(one.path + String(key)), .origin) }
-      try check(try client.get(one.path + String(keys - 1)), .cache)
-    } else {
-      let path = one == .miss ? one.path + "first" : one.path
-      try check(try get(path), .origin)
-      // A server may publish the response after it has sent it.
-      let isStored = poll(for: 2) {
-        server.contender == .bareNIO || (try? get(path)).map { server.source(of: $0) } == .cache
-      }
-      if !isStored { try check(try get(path), .cache) }
-    }
+    try check(response, source, one.answer)
   }
 
-  /// Runs wrk once, and verifies by the origin's count that all requests were hits, or all were misses.
+  /// Runs wrk once, and verifies by the origin's count that all requests reached it, or none did.
   private func round(_ one: ProxyCase, _ entrant: inout Entrant, _ originPort: Int) throws -> Result {
     let name = "\(one.rawValue), \(entrant.server.name)"
-    func originRequests() throws -> Int {
-      try LoopbackClient(port: originPort).get(ChildServer.countPath).bodyBytes
+    func originCount(_ path: String) throws -> Int {
+      try LoopbackClient(port: originPort).get(path).bodyBytes
     }
     func processorTime() throws -> UInt64 {
       guard let time = ProcessTree.processorNanoseconds(of: entrant.process.id), entrant.process.isRunning
@@ -171,15 +178,18 @@ struct ProxyBench {
     }
     entrant.runs += 1
     entrant.load.run = entrant.runs
-    let before = (try originRequests(), try processorTime())
+    // With a 200, the server has not revalidated what it stored.
+    let path = one == .revalidate ? ChildServer.notModifiedPath : ChildServer.countPath
+    let before = (try originCount(path), try processorTime())
     let summary = try generator.run(entrant.load, name)
-    let after = (try originRequests(), try processorTime())
+    let after = (try originCount(path), try processorTime())
     let fetched = after.0 - before.0
-    guard one == .miss ? fetched >= summary.requests : fetched == 0 else {
+    guard one.reachesOrigin ? fetched >= summary.requests : fetched == 0 else {
       throw BenchError.unexpected(
         what: name,
-        found: "\(fetched) of \(summary.requests) requests reached the origin; expected "
-          + (one == .miss ? "all" : "none"))
+        found:
+          "\(fetched) of \(summary.requests) requests reached the origin\(one == .revalidate ? " and got a 304" : ""); "
+          + "expected " + (one.reachesOrigin ? "all" : "none"))
     }
     return Result(
       summary: summary,
@@ -222,7 +232,7 @@ struct ProxyBench {
       .proxy, one.action, entrant.server.contender,
       [
         .threads: Double(options.threads), .connections: Double(entrant.load.connections),
-        .valueBytes: Double(one.bodyBytes),
+        .valueBytes: Double(one.answer.bodyBytes),
         .requests: Double(rounds.reduce(0) { $0 + $1.summary.requests }),
         .originRequests: Double(rounds.reduce(0) { $0 + $1.originRequests }),
       ])
@@ -249,17 +259,6 @@ struct ProxyBench {
     guard getrlimit(kind, &limit) == 0 else { return }
     limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 1 << 16))
     setrlimit(kind, &limit)
-  }
-}
-
-extension ProxyCase {
-  /// The path of the requests, or its beginning: the origin reads the size from it.
-  var path: String {
-    switch self {
-    case .zipf: "/\(bodyBytes)/z"
-    case .miss: "/\(bodyBytes)/m"
-    default: "/\(bodyBytes)/hit"
-    }
   }
 }
 

@@ -170,15 +170,15 @@ extension Report {
     ]
   }
 
-  /// The maximum processor time of a request to the proxy, relative to nginx, for each measured case.
+  /// The maximum processor time of a request to the proxy, relative to another server, for each measured case.
   var proxyTargets: [Target] {
     ProxyCase.allCases.compactMap { one in
-      guard let limit = one.limitAgainstNginx,
+      guard let (contender, limit) = one.limit,
         let own = measurements.first(one.action, .ours, .proxy)
       else { return nil }
-      let pair = Pair(one: own, other: measurements.first(one.action, .nginx, .proxy))
+      let pair = Pair(one: own, other: measurements.first(one.action, contender, .proxy))
       return Target(
-        "\(one.action.rawValue): processor time of a request against nginx", .atMost, limit,
+        "\(one.action.rawValue): processor time of a request against \(contender.rawValue)", .atMost, limit,
         pair.times.map { 1 / $0 }, pair.note)
     }
   }
@@ -228,7 +228,7 @@ extension Report {
       alone.map { "\($0.text(.originRequestsPerURL)) with private caches" })
     let hits = ProxyCase.allCases.flatMap { one -> [Target] in
       let all = measurements.filter { $0.kind == .proxy && $0.action == one.action }
-      if one == .miss || all.isEmpty { return [] }
+      if one.reachesOrigin || all.isEmpty { return [] }
       let pair = Pair(one: all.first { $0.label != nil }, other: all.first { $0.label == nil })
       return [
         Target(

@@ -73,9 +73,15 @@ package enum Action: String, CaseIterable, Codable, Sendable {
   // Requests to a proxy.
   case proxyHit = "hit of 1 KiB"
   case proxyHitLarge = "hit of 64 KiB"
+  case proxyHitMegabyte = "hit of 1 MiB"
   case proxyConnections = "hit of 1 KiB, a connection for each request"
   case proxyMany = "hit of 1 KiB, 1,000 connections"
+  case proxyNotModified = "304 to If-None-Match"
+  case proxyRange = "range of 64 KiB out of 10 MiB"
+  case proxyPass = "no-store of 1 KiB, passed on"
+  case proxyRevalidate = "revalidation of 1 KiB by a 304"
   case proxyMiss = "miss of 1 KiB, stored"
+  case proxyDisk = "hits of 16 KiB in files"
   case proxyZipf = "hits of 1 KiB, 10,000 URLs by zipf"
 
   // Responses in Redis: those of the shared tier, and the same bytes without a cache.
@@ -115,14 +121,14 @@ package enum Action: String, CaseIterable, Codable, Sendable {
   package var isBySize: Bool {
     [.diskGet, .diskStore, .diskMixed, .hash, .fetchFromRedis, .sharedHit].contains(self)
   }
+  /// Whether it measures the disk tier alone.
+  package var isOnDisk: Bool { rawValue.hasPrefix("disk") }
   /// Whether it fills a cache, each key once.
   package var isFilling: Bool { self == .store || self == .judgeAndStore || self == .diskStore }
   /// Whether it makes no lookups, so that there are no hits to count.
   package var onlyStores: Bool { isFilling || [.storeAgain, .churn, .judge, .hash].contains(self) }
 
   /// Whether every operation must succeed (`true`), none may (`false`), or both results are valid.
-  /// Whether it measures the disk tier alone.
-  package var isOnDisk: Bool { rawValue.hasPrefix("disk") }
   package func mustSucceed(isBounded: Bool) -> Bool? {
     switch self {
     case .miss: false

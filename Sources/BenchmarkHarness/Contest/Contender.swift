@@ -37,6 +37,8 @@ package enum Contender: String, CaseIterable, Codable, Sendable {
   case redisClient = "RedisClient"
   case nginx
   case varnish = "Varnish"
+  case haproxy = "HAProxy"
+  case trafficServer = "Traffic Server"
   /// A server on SwiftNIO alone, which answers with one constant response.
   case bareNIO = "bare SwiftNIO"
   /// The origin without a proxy.

@@ -108,6 +108,14 @@ package struct Measurement: Codable, Hashable, Sendable {
   /// The processor time of one operation, or its wall-clock time if that is unknown.
   package var cost: Double { self[.processorNanoseconds] ?? self[.nanoseconds] ?? 0 }
 
+  /// Whether a ratio says which one is faster: in every round it was the same. `nil` without several rounds.
+  package var isSeparated: Bool? {
+    guard let least = self[.leastTimesAsFast], let most = self[.mostTimesAsFast], least < most else {
+      return nil
+    }
+    return least > 1 || most < 1
+  }
+
   package var isMet: Bool? { self[.target].map { (self[.timesAsFast] ?? 0) >= $0 } }
 
   /// The contender, with the label of another build or configuration.
@@ -198,12 +206,13 @@ extension Measurement {
       && self[.processorNanoseconds] != nil && other[.processorNanoseconds] != nil
     let metric = isOfProcessor ? Metric.processorNanoseconds : .nanoseconds
     guard let own = self[metric], let others = other[metric], own > 0, others > 0 else { return nil }
-    var times = others / own
+    var ratio = Measurement(.ratio, action, contender, [.timesAsFast: others / own])
     if kind == .proxy, byRound.count == other.byRound.count {
       // Round by round: other work on the machine slows both down in the same round.
-      times = median(zip(byRound, other.byRound).filter { $0.0 > 0 }.map { $0.1 / $0.0 }) ?? times
+      let rounds = zip(byRound, other.byRound).filter { $0.0 > 0 }.map { $0.1 / $0.0 }
+      ratio[.timesAsFast] = median(rounds) ?? others / own
+      (ratio[.leastTimesAsFast], ratio[.mostTimesAsFast]) = (rounds.min(), rounds.max())
     }
-    var ratio = Measurement(.ratio, action, contender, [.timesAsFast: times])
     ratio.label = label
     ratio.against = Yardstick(
       contender: other.contender, label: other.label, action: other.action,

@@ -84,8 +84,8 @@ package enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Send
   /// By the cache's own account, for each entry: all bytes beyond key and body, and the response's head as part of
   /// these.
   case bytesBeyondKeyAndBody, bytesOfHead
-  /// Of a ratio, and its minimum.
-  case timesAsFast, target
+  /// Of a ratio, and its target; then the ratios of single rounds, the least and the greatest.
+  case timesAsFast, target, leastTimesAsFast, mostTimesAsFast
   // Of requests and traces. `byteHitRatio` is the share of the requested bytes that were found.
   case requests, originRequests, hits, byteHitRatio, seconds
   // Of all entries: the bytes from `malloc`, the growth of the process, and the cache's own account. Then the same for
@@ -120,7 +120,8 @@ package enum Metric: String, CaseIterable, Codable, CodingKeyRepresentable, Send
       .p999Nanoseconds, .maxNanoseconds, .seconds:
       .nanoseconds
     case .capacityShare, .hitRatio, .byteHitRatio, .mostShare, .liveShare, .leastLiveShare: .share
-    case .timesAsFast, .target, .writtenPerByte, .spaceAmplification, .readCallsPerGet,
+    case .timesAsFast, .target, .leastTimesAsFast, .mostTimesAsFast, .writtenPerByte, .spaceAmplification,
+      .readCallsPerGet,
       .systemCallsPerRequest, .roundTripsPerRequest, .originRequestsPerURL, .timesOfOrigin:
       .times
     default: .bytes

@@ -104,11 +104,17 @@ extension Report {
         }
       )
       let basis: Column = ("by", { $0.against?.basis.title ?? "" })
-      let verdict: Column = ("", { $0.isMet.map { $0 ? "met" : "MISSED" } ?? "" })
+      let verdict: Column = (
+        "",
+        { $0.isSeparated == false ? "not separated" : $0.isMet.map { $0 ? "met" : "MISSED" } ?? "" }
+      )
       let columns = [own, other] + figures(["entries": .entries, "threads": .threads]) + [basis]
+      let rounds: KeyValuePairs<String, Metric> = ["least": .leastTimesAsFast, "greatest": .mostTimesAsFast]
+      let hasRounds = measurements.contains { $0[.leastTimesAsFast] != nil }
       return (
         "Speed of HTTPCacheEngine compared with", 2,
-        columns + figures(["times": .timesAsFast, "target": .target]) + [verdict]
+        columns + figures(["times": .timesAsFast, "target": .target]) + (hasRounds ? figures(rounds) : [])
+          + [verdict]
       )
     case .session:
       let columns = figures([
@@ -188,13 +194,13 @@ extension Report {
           + figures([
             "entries": .entries, "values": .valueBytes, "processor time": .processorNanoseconds,
             "beyond key and value": .residentBeyond, "memory left": .residentBytes,
+            "memory per entry": .memoryBytesPerEntry,
           ])
       )
     case .churn:
       return (
         "Churn at capacity; one put in ten replaces an entry", 1,
         figures([
-            "memory per entry": .memoryBytesPerEntry,
           "values": .valueBytes, "capacity": .capacityBytes, "maximum used": .mostShare,
           "puts": .operationsPerSecond, "live, median": .liveShare, "live, minimum": .leastLiveShare,
           "used / live": .spaceAmplification, "written / stored": .writtenPerByte,

@@ -115,11 +115,52 @@ import Testing
     #expect(ProxyServer.nginxConfiguration(Self.setup(isRoot: true)).contains("\nuser root;\n"))
   }
 
+  @Test func `nginx and Varnish store what is stale on arrival where a case revalidates it`() {
+    var setup = Self.setup()
+    #expect(!ProxyServer.nginxConfiguration(setup).contains("proxy_cache_revalidate"))
+    #expect(!ProxyServer.varnishConfiguration(setup).contains("beresp"))
+    setup.revalidates = true
+    #expect(ProxyServer.nginxConfiguration(setup).contains("proxy_cache_revalidate on;"))
+    #expect(ProxyServer.varnishConfiguration(setup).contains("set beresp.keep = 1h;"))
+    #expect(ProxyServer.varnishConfiguration(setup).contains(".port = \"8000\";"))
+  }
+
+  @Test func `HAProxy caches in memory, with as many threads as the others`() {
+    let text = ProxyServer.haproxyConfiguration(Self.setup())
+    for line in [
+      "nbthread 2", "maxconn 4096", "total-max-size 2048", "max-object-size 16777216",
+      "bind 127.0.0.1:8080 backlog 4096", "server origin 127.0.0.1:8000", "http-reuse always",
+    ] { #expect(text.contains("\n  \(line)\n"), "\(line)") }
+  }
+
+  @Test func `Traffic Server caches in memory and in a file, with as many threads as the others`() throws {
+    var setup = Self.setup()
+    let files = Dictionary(ProxyServer.trafficServerConfiguration(setup).map { ($0, $1) }) { $1 }
+    let records = try #require(files["etc/records.config"])
+    for line in [
+      "exec_thread.limit INT 2", "http.server_ports STRING 8080:ip-in=127.0.0.1",
+      "cache.ram_cache.size INT 2048M",
+    ] { #expect(records.contains("CONFIG proxy.config.\(line)\n"), "\(line)") }
+    #expect(files["etc/remap.config"] == "map / http://127.0.0.1:8000/\n")
+    #expect(files["runroot.yaml"]?.hasPrefix("prefix: /tmp/a b\n") == true)
+    setup.isInFiles = true
+    #expect(ProxyServer.trafficServerConfiguration(setup).contains { $1.contains("ram_cache.size INT 0\n") })
+  }
+
+  @Test func `each case is measured on the servers that can do it`() {
+    func cases(_ contender: Contender) -> [ProxyCase] {
+      ProxyCase.allCases.filter { ProxyServer(contender: contender, executable: "").can($0) }
+    }
+    #expect(cases(.ours) == ProxyCase.allCases && cases(.nginx) == cases(.trafficServer))
+    #expect(Set(ProxyCase.allCases).subtracting(cases(.haproxy)) == [.range, .revalidate, .disk])
+    #expect(cases(.bareNIO) == [.hit, .hitLarge, .hitMegabyte, .connections, .many, .zipf])
+  }
+
   @Test func `Varnish runs in the foreground, stores in memory, and logs no requests`() throws {
     let arguments = ProxyServer.varnishArguments(Self.setup())
     #expect(arguments.first == "-F")
     for (option, value) in [
-      ("-j", "none"), ("-n", "/tmp/a b/work"), ("-a", "127.0.0.1:8080"), ("-b", "127.0.0.1:8000"),
+      ("-j", "none"), ("-n", "/tmp/a b/work"), ("-a", "127.0.0.1:8080"), ("-f", "/tmp/a b/varnish.vcl"),
       ("-s", "malloc,2048m"), ("-p", "thread_pools=2"),
     ] {
       let places = arguments.indices.filter { arguments[$0] == option }
@@ -142,6 +183,10 @@ import Testing
     #expect(further.arguments(setup).suffix(2) == ["--trust", "127.0.0.1"])
     setup.usesDisk = true
     #expect(server.arguments(setup).suffix(2) == ["--directory", "/tmp/a b/cache"])
+    (setup.usesDisk, setup.isInFiles) = (false, true)
+    #expect(server.arguments(setup).suffix(2) == ["--directory", "/tmp/a b/cache"])
+    #expect(server.arguments(setup).contains("1MB"))
+    #expect(ProxyServer.varnishArguments(setup).contains("file,/tmp/a b/storage,2048m"))
   }
 
   @Test func `each server says in a field whether a response was stored`() {
@@ -155,6 +200,15 @@ import Testing
     #expect(source(.nginx, "x-cache", "HIT") == .cache)
     #expect(source(.nginx, "x-cache", "MISS") == .origin)
     #expect(source(.nginx, "x-cache", "EXPIRED") == .unknown)
+    #expect(source(.nginx, "x-cache", "REVALIDATED") == .origin)
+    #expect(source(.haproxy, "x-cache", "HIT") == .cache)
+    for (codes, found) in [("cHs f ", .cache), ("cMsSfW", .origin), ("cSsNfU", .origin), ("u", .unknown)]
+      as [(String, ProxyServer.Source)]
+    {
+      #expect(
+        source(.trafficServer, "via", "http/1.1 traffic_server (ApacheTrafficServer/9.2.9 [\(codes)])")
+          == found)
+    }
     #expect(source(.varnish, "x-varnish", "32770 3") == .cache)
     #expect(source(.varnish, "x-varnish", "2") == .origin)
     #expect(source(.varnish, "age", "1") == .unknown)
@@ -179,6 +233,8 @@ import Testing
     #expect(load.arguments[9..<13] == ["-H", "Connection: close", "-s", "/s.lua"])
     (load.closes, load.host) = (false, "a.example")
     #expect(load.arguments[9..<13] == ["-H", "Host: a.example", "-s", "/s.lua"])
+    (load.host, load.fields) = (nil, ["Range: bytes=0-1"])
+    #expect(load.arguments[9..<13] == ["-H", "Range: bytes=0-1", "-s", "/s.lua"])
   }
 
   // MARK: - Programs
@@ -203,7 +259,7 @@ import Testing
     }
   }
 
-  @Test func `without nginx and Varnish, the notes say so and the others remain`() throws {
+  @Test func `without the other servers, the notes say so and the others remain`() throws {
     let field = try ProxyField.found(
       [.init(label: "base", path: "/bin/sh"), .init(label: nil, path: "/bin/sh")], beside: "/cache-bench"
     ) { _ in nil }
@@ -212,6 +268,8 @@ import Testing
       field.notes == [
         "nginx is not measured, because nginx is not installed. On Debian, install nginx.",
         "Varnish is not measured, because varnishd is not installed. On Debian, install varnish.",
+        "HAProxy is not measured, because haproxy is not installed. On Debian, install haproxy.",
+        "Traffic Server is not measured, because traffic_server is not installed. On Debian, install trafficserver.",
       ])
   }
 
@@ -219,6 +277,8 @@ import Testing
     #expect(ProxyField.version(of: .nginx, "nginx version: nginx/1.22.1\n") == "nginx is version 1.22.1.")
     let output = "varnishd (varnish-7.1.1 revision 7cee1c58)\nCopyright (c) 2006\n"
     #expect(ProxyField.version(of: .varnish, output) == "Varnish is version 7.1.1.")
+    let haproxy = "HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/\nStatus: long-term"
+    #expect(ProxyField.version(of: .haproxy, haproxy) == "HAProxy is version 2.6.12.")
     #expect(ProxyField.version(of: .varnish, "") == "Varnish has an unknown version.")
   }
 
@@ -247,10 +307,15 @@ import Testing
     #expect(ratios.map(\.label) == [nil, nil, nil, "base", "base"])
     #expect(ratios.map { $0.against?.contender } == [.ours, .nginx, .bareNIO, .nginx, .bareNIO])
     #expect(ratios.map { $0[.timesAsFast] } == [2, 2, 0.5, 1, 0.25])
+    // Against nginx, the build `base` took 1, 0.625 and 1 times as long.
+    #expect(ratios.map { $0[.leastTimesAsFast] } == [2, 1.25, 0.5, 0.625, 0.25])
+    #expect(ratios.map { $0[.mostTimesAsFast] } == [2, 2, 0.5, 1, 0.25])
+    #expect(ratios.map(\.isSeparated) == [nil, true, nil, false, nil])
     report.measurements += ratios
     report.targets = report.proxyTargets
-    #expect(report.targets.map(\.limit) == [0.92])
-    #expect(report.targets.map(\.figure) == [0.5])
+    #expect(report.targets.map(\.limit) == [1.6])
+    #expect(report.targets.map(\.figure) == [2])
+    #expect(report.text.split(separator: "\n").filter { $0.hasSuffix("not separated") }.count == 1)
     #expect(report.text.contains("HTTPCacheEngine (base)"))
     let file = try ReportFile(name: "a", bytes: Array(report.json().utf8), path: "a")
     #expect(file.report.measurements == report.measurements)

@@ -35,6 +35,7 @@ import Testing
 
   @Test(arguments: [
     "proxy", "proxy hit hit-large connections many miss zipf --seconds 1 --threads 2 --connections 64 --disk",
+    "proxy hit-megabyte not-modified range pass revalidate disk",
     "proxy --httpcache a --httpcache old=b --httpcache older=c --json",
     "shared --requests 5 --value-size 1 --value-size 262144 --concurrency 1 --tcp --json",
     "fleet",

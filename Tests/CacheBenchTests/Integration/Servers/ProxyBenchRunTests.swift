@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(
-    "A hit and a miss are measured on every installed server",
+    "A hit, a revalidation and a miss are measured on every installed server that can do them",
     .enabled("wrk is not installed", { Program.installed("wrk") != nil }),
     .enabled("the test reads /proc", { FileManager.default.fileExists(atPath: "/proc/self/stat") }),
     .enabled(
@@ -43,22 +43,24 @@ import Testing
     ])
     let report = try await BuiltProgram.onThread {
       try ProxyCommand.report(
-        [.hit, .miss], options, ProgressLine(isShown: false),
+        [.hit, .revalidate, .miss], options, ProgressLine(isShown: false),
         executable: BuiltProgram.path("cache-bench-servers"))
     }
     let rows = report.measurements.filter { $0.kind == .proxy }
     // nginx has two configurations.
     let peers =
       (Program.installed("nginx") == nil ? 0 : 2)
-      + (Program.installed("varnishd") == nil ? 0 : 1)
-    #expect(rows.filter { $0.action == .proxyHit }.count == 3 + peers)
-    #expect(rows.filter { $0.action == .proxyMiss }.count == 2 + peers)
+      + ["varnishd", "traffic_server"].filter { Program.installed($0) != nil }.count
+    let haproxy = Program.installed("haproxy") == nil ? 0 : 1
+    #expect(rows.filter { $0.action == .proxyHit }.count == 3 + peers + haproxy)
+    #expect(rows.filter { $0.action == .proxyMiss }.count == 2 + peers + haproxy)
+    #expect(rows.filter { $0.action == .proxyRevalidate }.count == 2 + peers)
     for one in rows {
       #expect((one[.processorNanoseconds] ?? 0) > 0, "\(one.name)")
       #expect((one[.operationsPerSecond] ?? 0) > 0, "\(one.name)")
       #expect(one[.connections] == 4)
     }
-    #expect(report.targets.count == 2)
+    #expect(report.targets.count == 3)
     #expect(report.text.contains("bare SwiftNIO"))
   }
 }
