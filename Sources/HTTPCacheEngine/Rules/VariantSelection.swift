@@ -19,6 +19,9 @@ enum VariantSelection {
     return response.vary.adding("authorization")
   }
 
+  /// The most frequent result, as a constant that needs no separate memory.
+  private static let first = [0]
+
   /// Returns the positions of all candidates whose nominated fields match the request's, the most recent first (§4).
   ///
   /// If none match and the configuration negotiates languages, returns those in the language that the request prefers.
@@ -32,7 +35,7 @@ enum VariantSelection {
     for position in candidates.indices
     where candidates[position].selecting.match(request, &selection, configuration)
       && !SharedCookies.exclude(candidates[position], configuration)
-    { matching.append(position) }
+    { if position == 0 { matching = first } else { matching.append(position) } }
     if matching.isEmpty, configuration.negotiatesLanguage,
       let language = LanguageNegotiation.preferred(by: request)
     {
