@@ -288,9 +288,10 @@ extension CacheEngine {
     var updated = revision.response
     if !revision.isStoredAsIs {
       let kept = updated.fields
-      Freshening.forEachUpdate(in: fields, update, configuration) { position in
-        let field = fields[position]
-        if !kept.contains(field.name), !configuration.stripsCookies || FieldKind(field.name) != .setCookie {
+      let update = Freshening.update(fields, update, arrival: exchange.arrival, configuration)
+      for field in update where !kept.contains(field.name) {
+        let kind = FieldKind(field.name)
+        if !kind.staysInUpdate, !configuration.stripsCookies || kind != .setCookie {
           updated.fields.append(field)
         }
       }
@@ -415,7 +416,8 @@ extension CacheEngine {
   ) -> StoredResponse {
     let request = exchange.forwarding.original.headerFields
     return Freshening.make(
-      status: status ?? head.status, fields: head.headerFields, response,
+      status: status ?? head.status,
+      Freshening.kept(of: head.headerFields, response, arrival: exchange.arrival, configuration), response,
       selecting: .nominated(
         by: VariantSelection.names(of: response, for: request, configuration),
         in: request, configuration),

@@ -25,12 +25,11 @@ extension CacheEngine {
     let parsed = ResponseFields.of(
       head.headerFields, now: now, targets: configuration.targetNames, withheld: configuration.withheldNames,
       lifetime: nil)
+    // The client gets the response itself, with the fields that are not stored.
     var response = Freshening.make(
-      status: head.status, fields: head.headerFields, parsed,
+      status: head.status, KeptFields(head.headerFields), parsed,
       selecting: .init(fields: [], isUnmatchable: false),
       times: ExchangeTimes(request: now, response: now, arrival: now), configuration: configuration)
-    // The client gets the response itself, with the fields that are not stored.
-    response.fields = head.headerFields
     response.contentLength = length
     guard let selection = ContentSelection.of(response, for: fields), selection != .whole else { return nil }
     return (response, selection)

@@ -45,7 +45,8 @@ enum FieldKind {
     1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 11 | 0xFF << 12 | 1 << 25
   }
 
-  private init(_ name: Span<UInt8>) {
+  /// - Parameter name: the name in any case.
+  init(_ name: Span<UInt8>) {
     @inline(__always)
     func has(_ text: StaticString) -> Bool { name.matches(text, in: name.whole) }
     self =

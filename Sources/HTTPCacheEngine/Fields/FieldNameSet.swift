@@ -41,6 +41,34 @@ struct FieldNameSet: Hashable, Sendable {
 
   @inline(__always)
   static func letter(of name: String) -> UInt32 {
-    name.withFieldBytes { $0.isEmpty ? 0 : 1 << UInt32($0[$0.count - 1] & 31) }
+    name.withFieldBytes { letter(of: $0) }
+  }
+
+  @inline(__always)
+  fileprivate static func letter(of name: Span<UInt8>) -> UInt32 {
+    name.isEmpty ? 0 : 1 << UInt32(name[name.count - 1] & 31)
+  }
+
+  /// Whether the set may contain a name with this outline.
+  @inline(__always)
+  func mayContain(_ outline: FieldNameOutline) -> Bool {
+    (outline.kind == .other ? otherLengths : ruledLengths) & outline.length != 0
+      && letters & outline.letter != 0
+  }
+}
+
+/// What decides for most names whether a rule uses them.
+struct FieldNameOutline {
+  let kind: FieldKind
+  /// The bit of its length, and of its last letter (see ``FieldNameSet``).
+  let length: UInt64
+  let letter: UInt32
+
+  /// - Parameter name: the name in any case.
+  @inline(__always)
+  init(_ name: Span<UInt8>) {
+    kind = FieldKind(name)
+    length = 1 << UInt64(truncatingIfNeeded: Swift.min(name.count, 63))
+    letter = FieldNameSet.letter(of: name)
   }
 }

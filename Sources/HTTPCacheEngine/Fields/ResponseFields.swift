@@ -108,8 +108,10 @@ package struct ResponseFields: Hashable, Sendable {
     cacheControl.maxAge = DeltaSeconds(milliseconds / 1000)
   }
 
+  /// - Parameter isUpdate: whether only the fields that update a stored response are read.
   mutating func read(
-    _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet
+    _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet,
+    isUpdate: Bool = false
   ) {
     var varyNames = VaryField.Names()
     // Normally there are none.
@@ -139,6 +141,7 @@ package struct ResponseFields: Hashable, Sendable {
           hasWithheld = true
         }
       }
+      if isUpdate, kind.staysInUpdate { continue }
       switch kind {
       case .other: continue
       case .cacheControl: cacheControl.merge(fields[position].value)

@@ -6,90 +6,85 @@ import HTTPTypes
 /// Updates the fields of a stored response with those of a newer response, line by line (RFC 9111 §3.2).
 ///
 /// The first new line of a name takes the place of the stored lines of that name, and further lines follow at the end.
-/// So only the fields that change are copied: most fields of a 304 are those that were stored. Composed again, and with a
-/// set of the updated names, ten fields took 37,000 instructions.
+/// The lines that stay are copied as bytes: normally most of them, because a 304 repeats what was stored.
 struct FieldMerge {
-  private(set) var fields: HTTPFields
-  /// The number of stored lines, which come before those that were added.
-  private var storedCount: Int
-  /// Bitmasks of the names (see `bit(of:)`) of the stored lines, of those stored at least twice, and of the new lines.
-  private var (stored, repeated, updated): (UInt64, UInt64, UInt64) = (0, 0, 0)
-  /// The position after the stored line that was replaced last: normally that of the next one.
-  private var next = 0
+  /// All lines.
+  private(set) var lines: StoredLines
+  /// The update, followed by the other lines that rules may use.
+  private(set) var ruling: HTTPFields
 
-  init(into fields: HTTPFields) {
-    self.fields = fields
-    storedCount = fields.count
-    for position in 0..<storedCount {
-      let bit = Self.bit(of: fields[position].name.canonicalName)
-      repeated |= stored & bit
-      stored |= bit
+  /// The mark of a line of the update that is done, besides the number of its name, which is smaller.
+  private static let done: UInt8 = 0x80
+  /// Stands for the number of a name whose stored lines stay.
+  private static let staying: UInt8 = 0x7F
+
+  init(_ update: HTTPFields, into stored: StoredLines, _ configuration: CacheEngine.Configuration) {
+    ruling = update
+    var (count, ruled) = (0, HTTPFields())
+    let bytes = ByteWriter.bytes(expecting: stored.bytes.count + 128) { writer in
+      // Again from the start, if the bytes did not fit.
+      (count, ruled) = (0, HTTPFields())
+      var (names, hasAge) = ([UInt8](), false)
+      names.reserveCapacity(update.count)
+      for position in update.indices {
+        let number = FieldNameTable.number(ofLowercase: update[position].name.canonicalName)
+        let kind =
+          number != 0
+          ? FieldNameTable.outline(numbered: number).kind : FieldKind(update[position].name.canonicalName)
+        if kind == .age { hasAge = true }
+        names.append(kind.staysInUpdate ? Self.staying : number)
+      }
+      let span = stored.bytes.span
+      var reader = StoredFormReader(position: 0)
+      // The start of the lines that stay and are still to be copied.
+      var start = 0
+      for _ in 0..<stored.count {
+        let end = reader.position
+        guard let line = reader.line(span.bytes) else { break }
+        let outline = line.outline(span)
+        let place = outline.kind.staysInUpdate ? nil : Self.place(of: line, span, update, names)
+        // The Age of the stored response does not apply to the validated one.
+        if outline.kind.isOfConnection || outline.kind == .age && !hasAge
+          || place.map({ names[$0] & Self.done != 0 }) ?? false
+        {
+          writer.append(span.extracting(start..<end))
+          start = reader.position
+          continue
+        }
+        count += 1
+        if let place {
+          names[place] |= Self.done
+          let value = span.extracting(line.value.start..<line.value.end)
+          if Octets.isSameASCII(valueAt: place, of: update, as: value) { continue }
+          writer.append(span.extracting(start..<end))
+          writer.writeField(at: place, of: update)
+          start = reader.position
+        } else if outline.kind != .other && !outline.kind.staysInUpdate
+          || configuration.targetNames.mayContain(outline) || configuration.withheldNames.mayContain(outline),
+          let field = span.bytes.field(line)
+        {
+          ruled.append(field)
+        }
+      }
+      writer.append(span.extracting(start..<reader.position))
+      for position in names.indices where names[position] < Self.staying {
+        writer.writeField(at: position, of: update)
+        count += 1
+      }
     }
+    lines = StoredLines(count: count, bytes: bytes)
+    if !ruled.isEmpty { ruling += ruled }
   }
 
-  /// Puts one line of an update in the place of the stored lines of its name.
-  ///
-  /// - Parameter update: all lines of the update: each is put in order, or none of its name.
-  mutating func put(_ position: Int, of update: HTTPFields) {
-    let bit = Self.bit(of: update[position].name.canonicalName)
-    let isFirst = updated & bit == 0 || !Self.hasEarlierLine(position, update)
-    updated |= bit
-    guard isFirst, stored & bit != 0,
-      let place = place(of: update[position].name, isRepeated: repeated & bit != 0)
-    else { return fields.append(update[position]) }
-    next = place + 1
-    // Normally most lines are those that were stored.
-    if Octets.isSameASCII(valueAt: place, of: fields, as: position, of: update) { return }
-    let (old, new) = (Octets(valueAt: place, of: fields), Octets(valueAt: position, of: update))
-    if old.ascii != nil, new.ascii != nil {
-      fields[place] = update[position]
-    } else {
-      // Setting a field does nothing if its value is canonically equivalent: other octets would be ignored.
-      fields.replaceSubrange(place...place, with: CollectionOfOne(update[position]))
+  /// Returns the position of the update's first line with the name of a stored line.
+  private static func place(
+    of line: StoredLine, _ bytes: Span<UInt8>, _ update: HTTPFields, _ names: [UInt8]
+  ) -> Int? {
+    let number = line.number == 0 ? 0 : FieldNameTable.lowercase(line.number)
+    for position in names.indices where names[position] & staying != staying {
+      let other = names[position] & ~done
+      if number == 0 ? line.isNamed(update[position].name, other, bytes) : other == number { return position }
     }
-  }
-
-  /// Removes the stored lines of a name that the update does not have.
-  mutating func remove(_ name: HTTPField.Name) {
-    let bit = Self.bit(of: name.canonicalName)
-    if stored & bit != 0, let place = place(of: name, isRepeated: repeated & bit != 0) {
-      fields.remove(at: place)
-      storedCount -= 1
-      next = 0
-    }
-  }
-
-  /// Returns the position of the first stored line of a name, and removes the others.
-  private mutating func place(of name: HTTPField.Name, isRepeated: Bool) -> Int? {
-    if !isRepeated {
-      return (next..<storedCount).first { Self.isNamed(name, fields, $0) }
-        ?? (0..<Swift.min(next, storedCount)).first { Self.isNamed(name, fields, $0) }
-    }
-    guard let first = (0..<storedCount).first(where: { Self.isNamed(name, fields, $0) }) else { return nil }
-    for position in (first + 1..<storedCount).reversed() where Self.isNamed(name, fields, position) {
-      fields.remove(at: position)
-      storedCount -= 1
-    }
-    return first
-  }
-
-  private static func hasEarlierLine(_ position: Int, _ fields: HTTPFields) -> Bool {
-    (0..<position).contains { isNamed(fields[position].name, fields, $0) }
-  }
-
-  @inline(__always)
-  private static func isNamed(_ name: HTTPField.Name, _ fields: HTTPFields, _ position: Int) -> Bool {
-    // Not `HTTPField.Name`'s equality, which is not inlined. Most names have another length.
-    fields[position].name.canonicalName.utf8.count == name.canonicalName.utf8.count
-      && fields[position].name.canonicalName == name.canonicalName
-  }
-
-  /// Returns a bit that depends on the length of a name and its last letter: two names rarely share it.
-  @inline(__always)
-  private static func bit(of name: String) -> UInt64 {
-    name.withFieldBytes { bytes in
-      bytes.isEmpty
-        ? 0 : 1 << UInt64(truncatingIfNeeded: (bytes.count &* 5 &+ Int(bytes[bytes.count - 1])) & 63)
-    }
+    return nil
   }
 }

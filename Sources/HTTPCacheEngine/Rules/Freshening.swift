@@ -17,7 +17,11 @@ enum Freshening {
   ) -> [Int] {
     if let tag = response.entityTag {
       if !tag.isWeak {
-        return initial.filter { candidates[$0].entityTag?.matchesStrongly(tag) == true }
+        func isConfirmed(_ candidate: Int) -> Bool {
+          candidates[candidate].entityTag?.matchesStrongly(tag) == true
+        }
+        // Normally one, without an array of its own.
+        return initial.count == 1 && isConfirmed(initial[0]) ? initial : initial.filter(isConfirmed)
       }
       return initial.first { candidates[$0].entityTag?.matchesWeakly(tag) == true }.map { [$0] } ?? []
     }
@@ -70,18 +74,17 @@ enum Freshening {
     return since <= HTTPDate(stored.facts.date)
   }
 
-  /// Calls `body` with the position of each field of a response that updates a stored one (§3.2).
-  @inline(__always)
-  static func forEachUpdate(
-    in fields: HTTPFields, _ response: ResponseFields, _ configuration: CacheEngine.Configuration,
-    _ body: (Int) -> Void
-  ) {
+  /// Returns the fields of a response that may update a stored one (§3.2), with the time of receipt if Date is missing.
+  ///
+  /// Among them are those that stay as they are stored (see ``FieldKind/staysInUpdate``).
+  static func update(
+    _ fields: HTTPFields, _ response: ResponseFields, arrival: Timestamp,
+    _ configuration: CacheEngine.Configuration
+  ) -> HTTPFields {
+    if !response.namesOthers, response.date != .absent { return fields }
     let listed =
       response.namesOthers ? ConnectionFields.named(by: fields, targets: configuration.targets) : []
-    for position in fields.indices
-    where !FieldKind(fields[position].name.canonicalName).staysInUpdate
-      && (listed.isEmpty || !listed.contains(fields[position].name.canonicalName))
-    { body(position) }
+    return withDate(HTTPFields(fields.lazy.filter { !listed.contains($0.name.canonicalName) }), at: arrival)
   }
 
   /// A stored response with the fields of an update.
@@ -108,16 +111,28 @@ enum Freshening {
   ) -> Revision {
     // The candidate is not kept in a variable, which would be a copy.
     let (candidates, arrival) = (exchange.candidates, exchange.arrival)
-    let fields = merged(candidates[candidate].kept.fields, update, response, arrival: arrival, configuration)
+    let merge = FieldMerge(
+      Self.update(update, response, arrival: arrival, configuration), into: candidates[candidate].kept.lines,
+      configuration)
     // Declared here, because a returned value would be copied.
     var parsed = ResponseFields()
     parsed.read(
-      fields, now: arrival, targets: configuration.targetNames, withheld: configuration.withheldNames)
+      merge.ruling, now: arrival, targets: configuration.targetNames, withheld: configuration.withheldNames,
+      isUpdate: true)
     if let lifetime = exchange.lifetime { parsed.setLifetime(milliseconds: lifetime) }
     let request = exchange.forwarding.original.headerFields
     let vary = VariantSelection.names(of: parsed, for: request, configuration)
+    let kept =
+      parsed.isStoredAsIs
+      ? KeptFields(merge.lines)
+      : kept(
+        of: merge.lines.fields,
+        .of(
+          merge.lines.fields, now: arrival, targets: configuration.targetNames,
+          withheld: configuration.withheldNames, lifetime: exchange.lifetime),
+        arrival: arrival, configuration)
     var updated = make(
-      status: candidates[candidate].status, fields: fields, parsed,
+      status: candidates[candidate].status, kept, parsed,
       selecting: candidates[candidate].selecting.vary == vary && !isReselected
         ? candidates[candidate].selecting : .nominated(by: vary, in: request, configuration),
       isDelimited: candidates[candidate].facts.flags.contains(.isDelimited), times: exchange.times,
@@ -140,38 +155,17 @@ enum Freshening {
       candidate: candidate, response: updated, isStoredAsIs: parsed.isStoredAsIs, obstacle: obstacle)
   }
 
-  /// Returns stored fields with those of an update, and without an Age that does not apply to the validated response.
-  private static func merged(
-    _ stored: HTTPFields, _ update: HTTPFields, _ response: ResponseFields, arrival: Timestamp,
-    _ configuration: CacheEngine.Configuration
-  ) -> HTTPFields {
-    var merge = FieldMerge(into: stored)
-    var (hasAge, hasDate) = (false, false)
-    forEachUpdate(in: update, response, configuration) { position in
-      switch FieldKind(update[position].name.canonicalName) {
-      case .age: hasAge = true
-      case .date: hasDate = true
-      default: break
-      }
-      merge.put(position, of: update)
-    }
-    if !hasDate { merge.put(0, of: [.date: HTTPDate(arrival).fieldValue]) }
-    if !hasAge { merge.remove(.age) }
-    return merge.fields
-  }
-
-  /// Makes a stored response from the fields of a response just received.
+  /// Makes a stored response.
   ///
   /// - Parameters:
-  ///   - parsed: the parsed form of these fields.
+  ///   - parsed: the parsed form of the fields that ``kept(of:_:arrival:_:)`` made the stored ones from.
   ///   - isDelimited: whether earlier fields delimited the stored content, if these fields are an update.
   static func make(
-    status: HTTPResponse.Status, fields: HTTPFields, _ parsed: ResponseFields, selecting: SelectingFields,
+    status: HTTPResponse.Status, _ kept: KeptFields, _ parsed: ResponseFields, selecting: SelectingFields,
     isDelimited: Bool = false, times: ExchangeTimes, configuration: CacheEngine.Configuration
   ) -> StoredResponse {
-    let kept = kept(of: fields, parsed, arrival: times.arrival, configuration)
     // Made in one piece: a change would copy it.
-    return StoredResponse(
+    StoredResponse(
       status: status, kept: kept, selecting: selecting,
       facts: .of(
         status: status.code, response: parsed,
@@ -182,7 +176,7 @@ enum Freshening {
   }
 
   /// Returns the stored part of these fields (§3.1).
-  private static func kept(
+  static func kept(
     of fields: HTTPFields, _ parsed: ResponseFields, arrival: Timestamp,
     _ configuration: CacheEngine.Configuration
   ) -> KeptFields {

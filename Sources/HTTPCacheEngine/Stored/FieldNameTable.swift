@@ -29,6 +29,8 @@ enum FieldNameTable {
     return names + names.compactMap { HTTPField.Name($0.canonicalName) }
   }()
 
+  private static let outlines = names.map { $0.canonicalName.withFieldBytes { FieldNameOutline($0) } }
+
   /// The greatest number. A constant, because the list of names is made at its first use, and read under a lock.
   static let count: UInt8 = 2 * spellings
   /// The difference between the number of a lowercase name and that of the same name with capitals.
@@ -37,8 +39,17 @@ enum FieldNameTable {
   /// Returns the number of a name in exactly this spelling; 0 if it has none.
   ///
   /// Compares bytes: hashing a name took 330 instructions, a third of the cost of encoding a head.
-  static func number(of name: HTTPField.Name) -> UInt8 {
-    name.rawName.withFieldBytes { name in
+  static func number(of name: HTTPField.Name) -> UInt8 { number(of: name.rawName) }
+
+  /// Returns the number of a name in lowercase.
+  static func number(ofLowercase name: String) -> UInt8 { number(of: name) }
+
+  /// Returns the number of the lowercase spelling of a name that has a number.
+  @inline(__always)
+  static func lowercase(_ number: UInt8) -> UInt8 { number > spellings ? number : number &+ spellings }
+
+  private static func number(of name: String) -> UInt8 {
+    name.withFieldBytes { name in
       // Only one of the two spellings can match, and the first letter decides which.
       let isLowercase = name.count > 0 && name[0] & 0x20 != 0
       @inline(__always)
@@ -85,4 +96,7 @@ enum FieldNameTable {
   static func name(numbered number: UInt8) -> HTTPField.Name? {
     names.indices.contains(Int(number) - 1) ? names[Int(number) - 1] : nil
   }
+
+  /// - Parameter number: a number of the table.
+  static func outline(numbered number: UInt8) -> FieldNameOutline { outlines[Int(number) - 1] }
 }

@@ -22,65 +22,105 @@ struct FieldPositions: Hashable, Sendable {
   var count: Int { bits.nonzeroBitCount }
 }
 
-/// The fields of a stored response: those received, except for those that are not stored (RFC 9111 §3.1).
+/// The fields of a stored response: those received, except for those that are not stored (RFC 9111 §3.1), or those of its
+/// stored form.
 ///
 /// Omitted fields are only marked. Removing `Connection` from ten fields copies the other nine, which was a quarter of
 /// the cost of judging a response. Normally the fields are only written to the stored form.
 struct KeptFields: Sendable {
-  private let received: HTTPFields
-  private let omitted: FieldPositions
+  private enum Form {
+    case received(HTTPFields, without: FieldPositions)
+    case stored(StoredLines)
+  }
+
+  private let form: Form
 
   /// - Parameter omitted: the positions of fields that are not stored; must be exact.
   init(_ received: HTTPFields, without omitted: FieldPositions = FieldPositions()) {
-    self.received = received
-    self.omitted = omitted
+    form = .received(received, without: omitted)
   }
+
+  init(_ lines: StoredLines) { form = .stored(lines) }
 
   /// The stored fields.
   ///
-  /// - Complexity: O(*n*) if some fields are omitted.
+  /// - Complexity: O(*n*) if some fields are omitted, or the fields are read from a stored form.
   var fields: HTTPFields {
-    if omitted.isEmpty { return received }
-    var kept = HTTPFields()
-    kept.reserveCapacity(count)
-    forEach { kept.append($0) }
-    return kept
+    switch form {
+    case .received(let fields, let omitted):
+      if omitted.isEmpty { return fields }
+      var kept = HTTPFields()
+      kept.reserveCapacity(count)
+      for position in fields.indices where !omitted.contains(position) { kept.append(fields[position]) }
+      return kept
+    case .stored(let lines): return lines.fields
+    }
   }
 
-  var count: Int { received.count - omitted.count }
-
-  /// Calls `body` with each stored field.
-  func forEach(_ body: (HTTPField) -> Void) {
-    forEachPosition { body($0[$1]) }
+  /// The stored fields in their stored form.
+  var lines: StoredLines {
+    if case .stored(let lines) = form { return lines }
+    return StoredLines(count: count, bytes: ByteWriter.bytes { write(to: &$0) })
   }
 
-  /// Calls `body` with the position of each stored field, and the fields that it refers to. Passing a field itself
-  /// would copy all of its parts.
-  @inline(__always)
-  func forEachPosition(_ body: (HTTPFields, Int) -> Void) {
-    for position in received.indices where !omitted.contains(position) { body(received, position) }
+  var count: Int {
+    switch form {
+    case .received(let fields, let omitted): fields.count - omitted.count
+    case .stored(let lines): lines.count
+    }
+  }
+
+  /// Writes the stored form of the fields.
+  func write(to writer: inout ByteWriter) {
+    switch form {
+    case .received(let fields, let omitted):
+      for position in fields.indices where !omitted.contains(position) {
+        writer.writeField(at: position, of: fields)
+      }
+    case .stored(let lines): writer.append(lines.bytes.span)
+    }
   }
 
   /// Returns the values of the lines of one name.
   func values(of name: HTTPField.Name) -> [String] {
-    var values: [String] = []
-    for position in received.indices
-    // Not the equality of names, which is not inlined.
-    where received[position].name.canonicalName == name.canonicalName && !omitted.contains(position) {
-      values.append(received[position].value)
+    switch form {
+    case .received(let fields, let omitted):
+      var values: [String] = []
+      for position in fields.indices
+      // Not the equality of names, which is not inlined.
+      where fields[position].name.canonicalName == name.canonicalName && !omitted.contains(position) {
+        values.append(fields[position].value)
+      }
+      return values
+    case .stored(let lines):
+      var values: [String] = []
+      lines.forEachValue(of: name) {
+        values.append($0.ascii ?? $0.description)
+        return true
+      }
+      return values
     }
-    return values
   }
 
   // The same as in `ResponseFields`: the first line of ETag, and lines of Last-Modified if all are equal. Joined by
   // commas they would be another value.
 
   var entityTag: EntityTag? {
-    for position in received.indices
-    where FieldKind(received[position].name.canonicalName) == .entityTag && !omitted.contains(position) {
-      return EntityTag(parsingValueAt: position, of: received)
+    switch form {
+    case .received(let fields, let omitted):
+      for position in fields.indices
+      where FieldKind(fields[position].name.canonicalName) == .entityTag && !omitted.contains(position) {
+        return EntityTag(parsingValueAt: position, of: fields)
+      }
+      return nil
+    case .stored(let lines):
+      var tag: EntityTag?
+      lines.forEachValue(of: .eTag) {
+        tag = EntityTag(parsing: $0)
+        return false
+      }
+      return tag
     }
-    return nil
   }
 
   /// - Parameter now: needed for two-digit years only.

@@ -51,14 +51,7 @@ extension StoredResponse {
     selecting.forEach { Self.write($0, to: &writer) }
     writer.write(status.reasonPhrase)
     writer.write(UInt32(kept.count))
-    kept.forEachPosition { fields, position in
-      let number = FieldNameTable.number(of: fields[position].name)
-      writer.write(number)
-      if number == 0 { writer.write(fields[position].name.rawName) }
-      // Normally the text is available. A value that is not UTF-8 is not ASCII as a text either, and is stored
-      // unchanged.
-      if !writer.write(ascii: fields[position].value) { writer.writeValue(of: fields[position]) }
-    }
+    kept.write(to: &writer)
     if let parts { Self.write(parts, to: &writer) }
     if facts.flags.contains(.hasGroups) {
       writer.write(UInt32(groups.count))
@@ -134,7 +127,7 @@ extension StoredResponse {
 
   private init?(_ bytes: RawSpan, _ layout: StoredLayout) {
     guard let front = StoredFront(bytes) else { return nil }
-    var reader = StoredFormReader()
+    var reader = StoredFormReader(position: StoredForm.frontCount)
     let isUnmatchable = front.special.contains(.unmatchable)
     let selecting: SelectingFields
     if front.selectingCount == 1 {
@@ -149,12 +142,24 @@ extension StoredResponse {
       }
       selecting = SelectingFields(fields: fields, isUnmatchable: isUnmatchable)
     }
-    guard let phrase = reader.text(bytes), let fields = HTTPFields(&reader, bytes) else { return nil }
     self.init(
-      status: .init(code: front.status, reasonPhrase: bytes.string(phrase)), kept: KeptFields(fields),
+      status: .init(code: front.status, reasonPhrase: bytes.string(layout.phrase)),
+      kept: KeptFields(StoredLines(count: layout.fieldCount, bytes: bytes.array(layout.fields))),
       selecting: selecting, facts: front.facts,
       groups: layout.groups.isEmpty ? [] : layout.groups.map { bytes.string($0) })
     parts = layout.parts
+  }
+}
+
+extension ByteWriter {
+  /// Writes one field.
+  @inline(__always)
+  mutating func writeField(at position: Int, of fields: HTTPFields) {
+    let number = FieldNameTable.number(of: fields[position].name)
+    write(number)
+    if number == 0 { write(fields[position].name.rawName) }
+    // Normally the text is available. A value that is not UTF-8 is not ASCII as a text either, and is stored unchanged.
+    if !write(ascii: fields[position].value) { writeValue(of: fields[position]) }
   }
 }
 
@@ -171,26 +176,25 @@ extension SelectingFields.Field {
 
 extension HTTPFields {
   /// - Parameters:
-  ///   - reader: positioned after the reason phrase of bytes that can be decoded.
+  ///   - reader: positioned at the first field of bytes that can be decoded.
+  ///   - count: the number of stored fields.
   ///   - age: replaces the stored `Age`; `nil` leaves it.
   ///   - added: fields to append after all others.
-  fileprivate init?(
-    _ reader: inout StoredFormReader, _ bytes: RawSpan, age: HTTPField? = nil, adding added: [HTTPField] = []
+  init?(
+    _ reader: inout StoredFormReader, _ bytes: RawSpan, count: Int, age: HTTPField? = nil,
+    adding added: [HTTPField] = []
   ) {
-    guard let count = reader.count(bytes) else { return nil }
     self.init()
     reserveCapacity(count + added.count + (age == nil ? 0 : 1))
     var age = age
     let replacesAge = age != nil
     for _ in 0..<count {
-      guard let (number, range, value) = reader.field(bytes),
-        let name = range.map({ HTTPField.Name(bytes.string($0)) }) ?? FieldNameTable.name(numbered: number)
-      else { return nil }
-      if replacesAge, name == .age {
+      guard let line = reader.line(bytes), let field = bytes.field(line) else { return nil }
+      if replacesAge, FieldKind(field.name) == .age {
         // The first takes its place; there are no others.
         if let own = age.take() { append(own) }
       } else {
-        append(bytes.field(name, value))
+        append(field)
       }
     }
     if let age { append(age) }
@@ -207,43 +211,45 @@ extension HTTPResponse {
   ///   - age: `Age` in whole seconds.
   ///   - added: fields to append after all others.
   package init?(stored: RawSpan, ageInSeconds: Int64, adding added: [HTTPField] = []) {
-    guard StoredResponse.canDecode(stored), let front = StoredFront(stored) else { return nil }
-    var reader = StoredFormReader()
-    for _ in 0..<front.selectingCount { _ = reader.selecting(stored) }
-    guard let phrase = reader.text(stored),
+    guard let layout = StoredLayout(stored), let front = StoredFront(stored) else { return nil }
+    var reader = StoredFormReader(position: layout.fields.start)
+    guard
       let fields = HTTPFields(
-        &reader, stored, age: HTTPField(name: .age, value: String(ageInSeconds)), adding: added)
+        &reader, stored, count: layout.fieldCount, age: HTTPField(name: .age, value: String(ageInSeconds)),
+        adding: added)
     else { return nil }
     self.init(
-      status: Status(code: front.status, reasonPhrase: stored.string(phrase)), headerFields: fields)
+      status: Status(code: front.status, reasonPhrase: stored.string(layout.phrase)), headerFields: fields)
   }
 }
 
-/// The contents of a stored form after its fields. It exists only for bytes that are entirely a stored form.
+/// What follows the selecting fields of a stored form. It exists only for bytes that are entirely a stored form.
 private struct StoredLayout {
-  var parts: StoredParts?
-  var groups: [ByteRange] = []
+  let phrase: ByteRange
+  let fieldCount: Int
+  let fields: ByteRange
+  let parts: StoredParts?
+  let groups: [ByteRange]
   /// The stored forms of further responses with the same content.
-  var others: [ByteRange] = []
+  let others: [ByteRange]
 
   init?(_ bytes: RawSpan, isOther: Bool = false) {
     guard let front = StoredFront(bytes), !isOther || !front.special.contains(.sharesContent) else {
       return nil
     }
-    var reader = StoredFormReader()
+    var reader = StoredFormReader(position: StoredForm.frontCount)
     for _ in 0..<front.selectingCount {
       guard reader.selecting(bytes) != nil else { return nil }
     }
-    guard reader.text(bytes) != nil, let count = reader.count(bytes), count <= StoredForm.mostFields else {
-      return nil
-    }
-    for _ in 0..<count {
-      guard reader.field(bytes) != nil else { return nil }
-    }
+    guard let phrase = reader.text(bytes), let fieldCount = reader.count(bytes),
+      fieldCount <= StoredForm.mostFields, let fields = reader.lines(fieldCount, bytes)
+    else { return nil }
+    var parts: StoredParts?
     if front.special.contains(.inParts) {
-      guard let parts = Self.parts(&reader, bytes) else { return nil }
-      self.parts = parts
+      parts = Self.parts(&reader, bytes)
+      if parts == nil { return nil }
     }
+    var (groups, others) = ([ByteRange](), [ByteRange]())
     if front.facts.flags.contains(.hasGroups) {
       guard let count = reader.count(bytes) else { return nil }
       // Reserves nothing for the count: it may be any number, and the bytes run out first.
@@ -262,6 +268,8 @@ private struct StoredLayout {
       }
     }
     guard reader.position == bytes.byteCount else { return nil }
+    (self.phrase, self.fieldCount, self.fields) = (phrase, fieldCount, fields)
+    (self.parts, self.groups, self.others) = (parts, groups, others)
   }
 
   private static func parts(_ reader: inout StoredFormReader, _ bytes: RawSpan) -> StoredParts? {

@@ -9,7 +9,8 @@ public struct StoredResponse: Hashable, Sendable {
   public var status: HTTPResponse.Status
   /// The fields that may be stored: without those of a connection (RFC 9111 §3.1).
   ///
-  /// - Complexity: O(*n*) if some of the received fields are not stored, because they are removed here.
+  /// - Complexity: O(*n*) if the response was read from its stored form, or if some of the received fields are not
+  ///   stored: the fields are made here.
   public var fields: HTTPFields {
     get { kept.fields }
     set { kept = KeptFields(newValue) }
@@ -58,7 +59,7 @@ public struct StoredResponse: Hashable, Sendable {
   /// It contains the fields that the RFC requires, and the validators, but neither content nor fields that describe it.
   func notModifiedResponse(ageInSeconds: Int64?) -> HTTPResponse {
     var response = HTTPResponse(status: .notModified)
-    kept.forEach { field in
+    for field in fields {
       switch field.name.canonicalName {
       case "cache-control", "content-location", "date", "etag", "expires", "vary", "last-modified",
         "set-cookie", "cache-status", "link", "server":

@@ -14,11 +14,14 @@ struct ByteWriter {
 
   /// Returns the written bytes as an array.
   ///
-  /// - Parameter write: writes the bytes; called a second time if they exceed the first capacity, which is enough for
-  ///   nearly all heads.
-  static func bytes(_ write: (inout ByteWriter) -> Void) -> [UInt8] {
+  /// - Parameters:
+  ///   - expected: about how many bytes there are.
+  ///   - write: writes the bytes; called a second time if they exceed the first capacity, which is enough for nearly all
+  ///     heads.
+  @inline(__always)
+  static func bytes(expecting expected: Int = 0, _ write: (inout ByteWriter) -> Void) -> [UInt8] {
     // The size that is allocated on the stack.
-    var capacity = 1024
+    var capacity = Swift.max(1024, expected)
     while true {
       let bytes: [UInt8]? = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { memory in
         var writer = ByteWriter(memory: memory)
@@ -95,8 +98,9 @@ struct ByteWriter {
     text.withFieldBytes { append($0) }
   }
 
+  /// Writes the bytes only.
   @inline(__always)
-  private mutating func append(_ bytes: Span<UInt8>) {
+  mutating func append(_ bytes: Span<UInt8>) {
     let end = count &+ bytes.count
     if end <= memory.count {
       bytes.withUnsafeBytes {

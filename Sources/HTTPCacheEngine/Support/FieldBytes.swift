@@ -17,13 +17,6 @@ extension String {
     var copy = self  // A bridged string of Apple's systems is made native first.
     return copy.withUTF8 { body($0.span) }
   }
-
-  /// Whether both are the same text of ASCII.
-  @inline(__always)
-  func isSameASCII(_ other: String) -> Bool {
-    utf8.count == other.utf8.count
-      && withFieldBytes { bytes in other.withFieldBytes { bytes.isSameASCII($0) } }
-  }
 }
 
 extension HTTPField {
@@ -109,9 +102,10 @@ extension Span where Element == UInt8 {
     return all & UInt64.upperBits == 0
   }
 
-  /// Whether both are the same text of ASCII; they have the same length.
+  /// Whether both are the same text of ASCII.
   @inline(__always)
-  fileprivate func isSameASCII(_ other: Span<UInt8>) -> Bool {
+  func isSameASCII(_ other: Span<UInt8>) -> Bool {
+    guard count == other.count else { return false }
     var difference: UInt64 = 0
     var position = 0
     if count >= 8 {
@@ -300,14 +294,27 @@ extension RawSpan {
   }
 
   func octets(_ range: ByteRange) -> Octets {
-    withBytes(range) { bytes in bytes.withMemoryRebound(to: UInt8.self) { Octets($0.span, $0.span.whole) } }
+    isASCII(range)
+      ? Octets(ofASCII: string(range))
+      : withBytes(range) { bytes in
+        bytes.withMemoryRebound(to: UInt8.self) { Octets($0.span, $0.span.whole) }
+      }
   }
+
+  func array(_ range: ByteRange) -> [UInt8] { withBytes(range) { [UInt8]($0) } }
 
   /// Makes a field with these bytes as its value.
   func field(_ name: HTTPField.Name, _ value: ByteRange) -> HTTPField {
     // HTTPTypes makes a field more slowly from bytes than from a text; but a value may be other than UTF-8.
     isASCII(value)
       ? HTTPField(name: name, value: string(value)) : withBytes(value) { HTTPField(name: name, value: $0) }
+  }
+
+  /// Makes the field of a line of a stored form.
+  func field(_ line: StoredLine) -> HTTPField? {
+    let name =
+      line.number == 0 ? HTTPField.Name(string(line.name)) : FieldNameTable.name(numbered: line.number)
+    return name.map { field($0, line.value) }
   }
 
   private func isASCII(_ range: ByteRange) -> Bool {

@@ -45,12 +45,10 @@ package struct Octets: Hashable, Sendable {
     return isPlain ? Octets(ofASCII: value) : nil
   }
 
-  /// Whether the values of two fields are the same text of ASCII: normally, if they have the same octets.
+  /// Whether the value of a field of a message has these octets, and all are ASCII.
   @inline(__always)
-  static func isSameASCII(
-    valueAt position: Int, of fields: HTTPFields, as other: Int, of others: HTTPFields
-  ) -> Bool {
-    fields[position].value.isSameASCII(others[other].value)
+  static func isSameASCII(valueAt position: Int, of fields: HTTPFields, as bytes: Span<UInt8>) -> Bool {
+    fields[position].value.withFieldBytes { $0.isSameASCII(bytes) }
   }
 
   init(_ bytes: Span<UInt8>, _ range: ByteRange) {

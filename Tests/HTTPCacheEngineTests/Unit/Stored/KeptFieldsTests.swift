@@ -48,6 +48,26 @@ struct KeptFieldsTests {
     #expect(stored.fields.map(\.value) == ["1", "7", "2", arrivalDate])
   }
 
+  @Test(
+    "A response read from its stored form finds a field in any spelling",
+    arguments: [
+      ("ETag", "Last-Modified", "X-Own"), ("etag", "last-modified", "x-own"),
+      ("ETAG", "LAST-MODIFIED", "X-OWN"), ("eTag", "Last-modified", "x-Own"),
+    ])
+  func spellings(tag: String, modified: String, own: String) throws {
+    let head = response(
+      200, "\(tag): \"a\"", "\(own): 1", "\(modified): \(date(-900))", "\(own)s: 3", "\(own): 2")
+    let received = try #require(CacheEngine.privately.stored(head))
+    let stored = try #require(StoredResponse(decoding: received.encoded()[...]))
+    #expect(stored.entityTag == EntityTag(parsing: "\"a\""))
+    #expect(stored.lastModified?.text == date(-900))
+    for name in try ["X-Own", "x-own", "X-Owns", "X-Ow", "Age"].map({ try #require(HTTPField.Name($0)) }) {
+      #expect(stored.values(of: name) == received.values(of: name))
+      #expect(stored.values(of: name) == head.headerFields[values: name])
+    }
+    #expect(stored.encoded() == received.encoded())
+  }
+
   @Test("The arrival time replaces a withheld Date")
   func dates() throws {
     var configuration = CacheEngine.Configuration(kind: .private)
