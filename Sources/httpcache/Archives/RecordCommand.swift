@@ -79,19 +79,24 @@ struct RecordCommand: AsyncParsableCommand {
     let (heads, content) = (files.path + "/heads", files.path + "/content")
     let folder = ResponseFolder(folder)
     let fields = header.compactMap(Self.field)
-    var arguments = [
+    let arguments = [
       "--disable", "--silent", "--show-error", "--proto", "=http,https", "--location", "--max-redirs", "20",
       "--compressed", "--globoff", "--suppress-connect-headers", "--max-filesize", "\(folder.limits.body)",
       // An empty name: cookies that a redirect sets are sent to its target.
-      "--cookie", "", "--dump-header", heads, "--output", content, "--url", url.text,
+      "--cookie", "", "--dump-header", heads, "--output", content, "--config", "-",
     ]
+    // Other users of the system see the arguments of a program. These may have a password.
+    var secrets = [("url", url.text)]
     for field in fields {
       // With a semicolon, curl sends a field without a value.
-      arguments += [
-        "--header", field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name): \(field.value)",
-      ]
+      secrets.append(
+        ("header", field.value.isEmpty ? "\(field.name.rawName);" : "\(field.name): \(field.value)"))
     }
-    let process = try ChildProcess(curl, arguments, errors: .pipe)
+    let lines = secrets.map { name, value in
+      "\(name) = \"\(value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\"\n"
+    }
+    let process = try ChildProcess(
+      curl, arguments, input: .data(Array(lines.joined().utf8)), errors: .pipe)
     guard try await process.endOrKill() == .exited(0) else {
       throw Failure(description: process.errors.text.trimmedOfBlanks)
     }

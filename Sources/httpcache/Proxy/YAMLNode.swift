@@ -25,35 +25,35 @@ struct YAMLNode {
 
   /// Returns the root of a document; `nil` if the text has none.
   static func root(of text: String) throws(Fault) -> YAMLNode? {
-    try Array(text.utf8).withUnsafeBufferPointer { bytes throws(Fault) in
-      var reader = YAMLReader(bytes)
-      defer { reader.close() }
-      return try reader.root()
-    }
+    try Array(text.utf8).withUnsafeBufferPointer { bytes throws(Fault) in try YAMLReader(bytes).root() }
   }
 }
 
-private struct YAMLReader {
+private final class YAMLReader {
   private let bytes: UnsafeBufferPointer<UInt8>
-  private var parser = yaml_parser_t()
+  /// Has an address of its own, because libyaml keeps that in it.
+  private let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
   private var event = yaml_event_t()
   private var anchors: [String: YAMLNode] = [:]
 
+  /// - Parameter bytes: must outlive the reader.
   init(_ bytes: UnsafeBufferPointer<UInt8>) {
     self.bytes = bytes
+    parser.initialize(to: yaml_parser_t())
+  }
+
+  deinit {
+    yaml_event_delete(&event)
+    yaml_parser_delete(parser)
+    parser.deallocate()
   }
 
   private var line: Int { event.start_mark.line + 1 }
 
-  mutating func close() {
-    yaml_event_delete(&event)
-    yaml_parser_delete(&parser)
-  }
-
-  mutating func root() throws(YAMLNode.Fault) -> YAMLNode? {
-    guard yaml_parser_initialize(&parser) == 1 else { throw YAMLNode.Fault(line: 1, text: "out of memory") }
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING)
-    yaml_parser_set_input_string(&parser, bytes.baseAddress, bytes.count)
+  func root() throws(YAMLNode.Fault) -> YAMLNode? {
+    guard yaml_parser_initialize(parser) == 1 else { throw YAMLNode.Fault(line: 1, text: "out of memory") }
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
+    yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
     try advance()  // The start of the stream.
     try advance()  // The start of a document.
     guard event.type == YAML_DOCUMENT_START_EVENT else { return nil }
@@ -68,7 +68,7 @@ private struct YAMLReader {
   }
 
   /// Reads a node from its first event to its last.
-  private mutating func node(depth: Int) throws(YAMLNode.Fault) -> YAMLNode {
+  private func node(depth: Int) throws(YAMLNode.Fault) -> YAMLNode {
     guard depth < 100 else { throw YAMLNode.Fault(line: line, text: "nested more than 100 levels deep") }
     let (line, type) = (line, event.type)
     let data = event.data
@@ -107,25 +107,25 @@ private struct YAMLReader {
   }
 
   /// Advances, and returns whether a member of the collection follows instead of its end.
-  private mutating func follows(_ end: yaml_event_type_t) throws(YAMLNode.Fault) -> Bool {
+  private func follows(_ end: yaml_event_type_t) throws(YAMLNode.Fault) -> Bool {
     try advance()
     return event.type != end
   }
 
-  private mutating func advance() throws(YAMLNode.Fault) {
+  private func advance() throws(YAMLNode.Fault) {
     yaml_event_delete(&event)
-    guard yaml_parser_parse(&parser, &event) == 1 else { throw fault }
+    guard yaml_parser_parse(parser, &event) == 1 else { throw fault }
   }
 
   private var fault: YAMLNode.Fault {
-    let context = parser.context.map { String(cString: $0) }
-    let texts = [context, parser.problem.map { String(cString: $0) }].compactMap(\.self)
+    let context = parser.pointee.context.map { String(cString: $0) }
+    let texts = [context, parser.pointee.problem.map { String(cString: $0) }].compactMap(\.self)
     // YAML reports a missing colon or an open quote on a line after the faulty one.
     let isMissedLater = ["simple key", "quoted scalar"].contains { context?.contains($0) == true }
-    let mark = isMissedLater ? parser.context_mark : parser.problem_mark
+    let mark = isMissedLater ? parser.pointee.context_mark : parser.pointee.problem_mark
     let line =
-      parser.error == YAML_READER_ERROR
-      ? bytes.prefix(parser.problem_offset).count { $0 == UInt8(ascii: "\n") } : mark.line
+      parser.pointee.error == YAML_READER_ERROR
+      ? bytes.prefix(parser.pointee.problem_offset).count { $0 == UInt8(ascii: "\n") } : mark.line
     return YAMLNode.Fault(line: line + 1, text: texts.joined(separator: ", "))
   }
 
