@@ -28,7 +28,7 @@ final class ReadBuffer {
   /// Returns a buffer for a read of so many bytes.
   fileprivate func take(_ size: Int, _ allocator: ByteBufferAllocator) -> ByteBuffer {
     guard size == Self.size, var buffer = free.take() else { return allocator.buffer(capacity: size) }
-    // Whoever still has some of its bytes keeps the memory; then this is new.
+    // If some of its bytes are still in use, this is new memory.
     buffer.clear(minimumCapacity: size)
     return buffer
   }

@@ -195,7 +195,7 @@ extension ClientConnection {
       let response = responder.complete(answer)
       if let head = responder.wholeHead(response) {
         writeWhole(head, response.body, channelContext)
-        flush(channelContext)
+        FlushQueue.current.add(channelContext.channel)
       } else {
         current?.work = .task(
           Task(executorPreference: executor) { await responder.deliver(response, call) })

@@ -173,7 +173,8 @@ final class OriginConnection: ChannelInboundHandler {
       self.request = request
       reply = promise
       armTimer(by: deadline)
-      channel.writeAndFlush(bytes, promise: nil)
+      channel.write(bytes, promise: nil)
+      FlushQueue.current.add(channel)
       channel.read()
       _ = uptake?.hasAdvanced(channel)
     } catch {
