@@ -17,8 +17,8 @@ extension CacheStore {
   ///
   /// - Parameter atOnce: whether the call must not block.
   /// - Returns: `nil` if the call would block: the page cache of the system does not have the bytes to read, or an entry
-  ///   is damaged. On systems other than Linux, that is any entry on disk. Repeat the call where it may block; only that
-  ///   one is counted.
+  ///   is damaged. On systems other than Linux, that is any entry on disk. Repeat the call where it may block;
+  ///   this one counts nothing then.
   package func lookup(_ key: StoreKey, atOnce: Bool) -> StoredEntries? {
     let (hash, resident) = key.bytes.withUnsafeBytes { bytes in
       let hash = hasher.hash(bytes)

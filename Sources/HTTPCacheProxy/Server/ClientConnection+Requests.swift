@@ -195,7 +195,6 @@ extension ClientConnection {
       let response = responder.complete(answer)
       if let head = responder.wholeHead(response) {
         writeWhole(head, response.body, channelContext)
-        FlushQueue.current.add(channelContext.channel)
       } else {
         current?.work = .task(
           Task(executorPreference: executor) { await responder.deliver(response, call) })

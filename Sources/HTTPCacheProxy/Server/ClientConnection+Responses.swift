@@ -91,36 +91,47 @@ extension ClientConnection {
     }
     current?.work = .content(
       OutgoingContent(body, isHeld: !head.isStored, transit: self.context.cache.transit))
+    let start = output.take()
     // What was written before must go out first.
     flush(context)
-    writeOn(after: output.take(), context)
+    writeOn(after: start, context)
   }
 
   /// Writes on with content in memory: what the socket takes now, and otherwise a piece when it takes more.
   private func writeOn(after head: ByteBuffer, _ context: ChannelHandlerContext) {
     guard case .content(let content)? = current?.work else { return }
     var (rest, start) = (head, head.readableBytes)
+    let left = OutgoingContent.turn - sentInTurn
     let taken =
-      freeSocket(context).map { content.write(after: &rest, upTo: OutgoingContent.turn, to: $0) } ?? 0
+      left <= 0 ? 0 : freeSocket(context).map { content.write(after: &rest, upTo: left, to: $0) } ?? 0
+    sentInTurn += taken
     start -= rest.readableBytes
+    if rest.readableBytes == 0 { rest = ByteBuffer() }
     _ = machine.contentSent(taken)
     self.context.statistics.bytesSent.increment(by: start + taken)
     if content.isEmpty, rest.readableBytes == 0 {
       current?.work = .none
       return finish(context)
     }
-    let bound = NIOLoopBound((self, context), eventLoop: loop)
-    let goOn = { @Sendable in
-      let (connection, context) = bound.value
-      if connection.channelContext != nil { connection.writeOn(after: ByteBuffer(), context) }
+    if sentInTurn >= OutgoingContent.turn {
+      return LoopTurns.of(loop).doLater { [self, rest] in
+        sentInTurn = 0
+        if let channelContext { writeOn(after: rest, channelContext) }
+      }
     }
-    if taken == OutgoingContent.turn { return loop.execute(goOn) }
     // The channel waits until the socket takes this piece.
     let piece = content.moveNext(Responder.piece(self.context), to: &rest)
     _ = machine.contentSent(piece)
+    let (transit, bound) = (self.context.cache.transit, NIOLoopBound(self, eventLoop: loop))
+    transit.change(by: piece)
+    sentInTurn += piece
     let written = loop.makePromise(of: Void.self)
     watch(written, context)
-    written.futureResult.whenSuccess(goOn)
+    written.futureResult.whenComplete { result in
+      transit.change(by: -piece)
+      guard case .success = result, let context = bound.value.channelContext else { return }
+      bound.value.writeOn(after: ByteBuffer(), context)
+    }
     self.context.statistics.bytesSent.increment(by: rest.readableBytes)
     context.writeAndFlush(wrapOutboundOut(rest), promise: written)
   }

@@ -97,6 +97,8 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   var content: IncomingContent?
   var current: Current?
   var hasUnflushed = false
+  /// Bytes of large content that were written since the loop has last looked at its sockets; see ``OutgoingContent/turn``.
+  var sentInTurn = 0
   var isProcessing = false
   var timer: Scheduled<Void>?
   /// The place of the connection, which it loses to another while it is idle.
@@ -177,6 +179,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     case .leave(let action): perform(action, context)
     case .process:
       place?.began()
+      sentInTurn = 0
       reads.move(unwrapInboundIn(data), to: &inbound)
       process(context)
       reads.trim(&inbound)

@@ -76,7 +76,10 @@ final class TunnelEnd: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    other?.write(unwrapInboundIn(data))
+    var bytes = unwrapInboundIn(data)
+    // The other side may keep them long.
+    ReadBuffer.current.trim(&bytes)
+    other?.write(bytes)
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {

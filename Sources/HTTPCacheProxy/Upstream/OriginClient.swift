@@ -210,7 +210,7 @@ final class OriginClient: Sendable {
     }
     var bytes = ByteBuffer()
     if connection.channel.eventLoop.inEventLoop {
-      // The connection writes them at once.
+      // The connection takes them at once.
       let output = OutputBuffer.current
       write(&output.bytes)
       bytes = output.take()

@@ -174,9 +174,14 @@ final class OriginConnection: ChannelInboundHandler {
       reply = promise
       armTimer(by: deadline)
       channel.write(bytes, promise: nil)
-      FlushQueue.current.add(channel)
+      if uptake != nil {
+        // From here on it counts what the origin takes.
+        channel.flush()
+        _ = uptake?.hasAdvanced(channel)
+      } else {
+        LoopTurns.of(channel.eventLoop).flushAtEnd(channel)
+      }
       channel.read()
-      _ = uptake?.hasAdvanced(channel)
     } catch {
       promise.fail(error)
       close(error)
