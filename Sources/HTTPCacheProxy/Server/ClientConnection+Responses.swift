@@ -119,8 +119,9 @@ extension ClientConnection {
         if let channelContext { writeOn(after: rest, channelContext) }
       }
     }
-    // The channel waits until the socket takes this piece.
-    let piece = content.moveNext(Responder.piece(self.context), to: &rest)
+    // The channel waits until the socket takes this piece. A small one is enough for that.
+    let limit = isAtSocket ? Responder.smallPiece : Responder.piece(self.context)
+    let piece = content.moveNext(limit, to: &rest)
     _ = machine.contentSent(piece)
     let (transit, bound) = (self.context.cache.transit, NIOLoopBound(self, eventLoop: loop))
     transit.change(by: piece)

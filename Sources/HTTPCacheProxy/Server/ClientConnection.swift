@@ -83,7 +83,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   /// Written and taken within one turn of the event loop, because other connections use it too.
   private(set) lazy var output = OutputBuffer.current
   /// Whether no other handler, such as that of TLS, is between this one and a socket.
-  private let isAtSocket: Bool
+  let isAtSocket: Bool
   /// The socket of the channel; `nil` unless ``isAtSocket``. To ask for it takes 2 µs.
   private lazy var socket =
     !isAtSocket

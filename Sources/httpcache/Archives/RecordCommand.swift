@@ -115,7 +115,13 @@ struct RecordCommand: AsyncParsableCommand {
             body: isLast ? bytes : []))
       }
       if isLast { print("\(response.status.code)  \(bytes.count) bytes  \(target.text)") }
-      target = response.headerFields[.location].flatMap { target.resolving($0) } ?? target
+      if let location = response.headerFields[.location], !isLast {
+        // As curl, this encodes what a URL may not have.
+        guard let next = URL(string: location, relativeTo: URL(string: target.text)),
+          let resolved = Self.target(next.absoluteString)
+        else { throw Failure(description: "cannot record the target of a redirect, '\(location)'") }
+        target = resolved
+      }
     }
   }
 

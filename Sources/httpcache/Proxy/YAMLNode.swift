@@ -25,7 +25,9 @@ struct YAMLNode {
 
   /// Returns the root of a document; `nil` if the text has none.
   static func root(of text: String) throws(Fault) -> YAMLNode? {
-    try Array(text.utf8).withUnsafeBufferPointer { bytes throws(Fault) in try YAMLReader(bytes).root() }
+    // The byte order mark of some editors, which libyaml takes for a column (YAML 1.2 §5.2).
+    let text = text.utf8.starts(with: "\u{FEFF}".utf8) ? text.utf8.dropFirst(3) : text.utf8[...]
+    return try Array(text).withUnsafeBufferPointer { bytes throws(Fault) in try YAMLReader(bytes).root() }
   }
 }
 

@@ -131,6 +131,10 @@ struct CommandErrorTests {
       "proxy.yaml:2: expected `stale-when-disconnected: false`, found `no-stale-when-disconnected`"),
     .file(
       "memory: 1X # too much\n", "proxy.yaml:1: memory: expected a size, such as 512MB or 10GB, found '1X'"),
+    // With the byte order mark of some editors.
+    .file(
+      "\u{FEFF}origin: http://a\r\nthreads: many\r\n",
+      "proxy.yaml:2: threads: expected a whole number, found 'many'"),
     .file("\nthreads: many", "proxy.yaml:2: threads: expected a whole number, found 'many'"),
     .file("origin-timeout: 1s", "proxy.yaml:1: origin-timeout: expected a number of seconds, found '1s'"),
     .file("cache: big", "proxy.yaml:1: cache: expected private, shared, cdn, found 'big'"),
