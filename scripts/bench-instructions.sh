@@ -92,8 +92,9 @@ for operation in $("$count"); do
   printf '%-22s %12s %8s %12s %8s%s\n' "$operation" "$instructions" "${limit:--}" "$allocations" "${allowed:--}" "$note"
   awk -v name="$operation" -v i="$instructions" -v a="$allocations" -v margin="$margin" \
     'BEGIN {
-      # A fraction is of what grows now and then, by a random seed; a whole number is to stay what it is.
-      if (a != "?" && a != int(a)) a = sprintf("%.2f", a * (100 + margin) / 100)
+      # A fraction is of what grows now and then, by a random seed, and over sockets a message may come in two parts. Any other
+      # whole number is to stay what it is.
+      if (a != "?" && (a != int(a) || name ~ /^proxy-/)) a = sprintf("%.2f", a * (100 + margin) / 100)
       printf "%s %d %s\n", name, i * (100 + margin) / 100 + 1, a
     }' >>"$new"
 done
