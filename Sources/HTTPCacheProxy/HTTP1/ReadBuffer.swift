@@ -3,7 +3,6 @@
 
 import HTTPCaching
 import NIOCore
-import NIOPosix
 
 /// The buffer that the connections of an event loop read into, one after the other.
 ///
@@ -12,16 +11,10 @@ import NIOPosix
 final class ReadBuffer {
   /// Maximum bytes of a read.
   static let size = 64 << 10
-  // Unsafe for the compiler, because the contents are not Sendable; but each thread sees only its own.
-  nonisolated(unsafe) private static let ofThread = ThreadSpecificVariable<ReadBuffer>()
+  private static let ofThread = ThreadLocal<ReadBuffer>()
 
   /// The buffer of the current event loop's thread.
-  static var current: ReadBuffer {
-    if let known = ofThread.currentValue { return known }
-    let new = ReadBuffer()
-    ofThread.currentValue = new
-    return new
-  }
+  static var current: ReadBuffer { ofThread.value { ReadBuffer() } }
 
   private var free: ByteBuffer?
 

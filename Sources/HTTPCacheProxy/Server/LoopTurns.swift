@@ -2,22 +2,21 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import NIOCore
-import NIOPosix
 
 /// What the connections of an event loop do at the end of its turn, and in later turns.
 final class LoopTurns {
   /// The time until the loop goes on with what waits for a later turn. A task without a delay would run before the loop
   /// looks at its sockets.
   static let pause = TimeAmount.microseconds(20)
-  // Unsafe for the compiler, because the contents are not Sendable; but each thread sees only its own.
-  nonisolated(unsafe) private static let ofThread = ThreadSpecificVariable<LoopTurns>()
+  private static let ofThread = ThreadLocal<LoopTurns>()
 
   /// Those of the event loop of the current thread.
   static func of(_ loop: any EventLoop) -> LoopTurns {
-    if let known = ofThread.currentValue, known.loop === loop { return known }
-    let new = LoopTurns(loop)
-    ofThread.currentValue = new
-    return new
+    ofThread.value {
+      $0.loop === loop
+    } orElse: {
+      LoopTurns(loop)
+    }
   }
 
   private let loop: any EventLoop

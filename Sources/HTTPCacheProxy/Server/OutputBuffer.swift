@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import NIOCore
-import NIOPosix
 
 /// The buffer that the connections of an event loop write their responses to, and their requests to the origin, one after
 /// the other.
@@ -12,16 +11,10 @@ import NIOPosix
 final class OutputBuffer {
   /// A larger buffer is not reused: otherwise each response that a client leaves unread would occupy one of that size.
   private static let limit = 128 << 10
-  // Unsafe for the compiler, because the contents are not Sendable; but each thread sees only its own.
-  nonisolated(unsafe) private static let ofThread = ThreadSpecificVariable<OutputBuffer>()
+  private static let ofThread = ThreadLocal<OutputBuffer>()
 
   /// The buffer of the current event loop's thread.
-  static var current: OutputBuffer {
-    if let known = ofThread.currentValue { return known }
-    let new = OutputBuffer()
-    ofThread.currentValue = new
-    return new
-  }
+  static var current: OutputBuffer { ofThread.value { OutputBuffer() } }
 
   private var storage = ByteBuffer()
   private var isTaken = false

@@ -78,6 +78,29 @@ struct ClientConnectionTests {
     }
   }
 
+  @Test("A client that takes everything at once gets large content in several turns of the event loop")
+  func turns() async throws {
+    let count = 3 * OutgoingContent.turn
+    let cache = try await ConnectionFixture.filledCache(["/large": String(repeating: "a", count: count)])
+    try inOneThread {
+      let fixture = try ConnectionFixture(cache: cache)
+      try fixture.receive(Self.get("/large") + Self.get("/1"))
+      var sent = 0
+      for _ in 1...3 {
+        let now = fixture.wire.sent.utf8.count
+        #expect((1...OutgoingContent.turn + 200_000).contains(now - sent))
+        sent = now
+        fixture.channel.embeddedEventLoop.run()
+        #expect(fixture.wire.sent.utf8.count == sent)
+        fixture.pass(LoopTurns.pause)
+      }
+      #expect(fixture.wire.sent.utf8.count > count)
+      #expect(fixture.wire.sent.hasSuffix("\r\n\r\nhello /1"))
+      #expect(fixture.connection.context.cache.transit.used == 0)
+      fixture.finish()
+    }
+  }
+
   @Test(
     "Invalid requests are refused, however their bytes arrive, and the rest is discarded",
     arguments: [true, false])

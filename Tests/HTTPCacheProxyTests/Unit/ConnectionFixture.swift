@@ -123,8 +123,8 @@ extension HTTPCache {
   /// A cache in memory whose clock stands.
   static func embedded() throws -> HTTPCache {
     try HTTPCache(
-      store: CacheStore(.init(memoryCapacity: 1 << 20)),
-      configuration: .init(kind: .shared, memoryCapacity: 1 << 20),
+      store: CacheStore(.init(memoryCapacity: 16 << 20)),
+      configuration: .init(kind: .shared, memoryCapacity: 16 << 20),
       clock: ManualClock(Timestamp(seconds: 1_000_000)))
   }
 }

@@ -84,6 +84,8 @@ struct LargeHitTests {
       try await RawClient.connect(to: proxy.port).talk { client in
         try await client.send("GET /large HTTP/1.1\r\nHost: a.example\r\n\r\n")
         await client.read(until: "HTTP/1.1 200 OK")
+        // A piece waits until the client reads on.
+        try await eventually { proxy.proxy.cache.transit.used > 0 }
         try await Self.fill(proxy, "/small", "/large", "/small")
       }
       try await eventually { proxy.proxy.statistics.openConnections == 0 }
