@@ -77,56 +77,61 @@ public struct CacheStatus: Hashable, Sendable {
     self.reason = reason
   }
 
-  /// The text of the member in the field. It is composed by hand, because a general serialiser would be too slow for a
-  /// hit.
+  /// The text of the member in the field.
+  public var fieldValue: String { ByteWriter.text { write(to: &$0) } }
+
+  /// Writes the text of the member in the field. It is composed by hand, because a general serialiser would be too slow
+  /// for a hit.
   ///
   /// `hit` and `fwd` exclude each other, and parameters about a forwarded request occur only with `fwd` (§2).
-  public var fieldValue: String {
-    var value = cache.isStructuredToken ? cache : Self.quoted(cache.utf8)
-    // Without a key, nearly all texts fit: one allocation, as the appended texts are short or already there.
-    value.reserveCapacity(96)
+  package func write(to text: inout ByteWriter) {
+    if cache.isStructuredToken { text.append(cache) } else { Self.writeQuoted(cache.utf8, to: &text) }
     if isHit {
-      value += "; hit"
+      text.append(literal: "; hit")
     } else if let forward {
-      value += "; fwd="
-      value += forward.rawValue
+      text.append(literal: "; fwd=")
+      text.append(forward.rawValue)
       if let forwardStatus {
-        value += "; fwd-status="
-        value += String(forwardStatus)
+        text.append(literal: "; fwd-status=")
+        text.append(decimal: Int64(forwardStatus))
       }
     }
     // An Integer has at most 15 digits (RFC 9651 §3.3.1).
     if let remainingSeconds {
-      value += "; ttl=\(Swift.min(Swift.max(remainingSeconds, -Self.most), Self.most))"
+      text.append(literal: "; ttl=")
+      text.append(decimal: Swift.min(Swift.max(remainingSeconds, -Self.most), Self.most))
     }
     if !isHit, forward != nil {
-      if isStored { value += "; stored" }
-      if let isCollapsed { value += isCollapsed ? "; collapsed" : "; collapsed=?0" }
+      if isStored { text.append(literal: "; stored") }
+      if let isCollapsed { text.append(literal: isCollapsed ? "; collapsed" : "; collapsed=?0") }
     }
-    if let key { value += "; key=" + Self.quoted(key.bytes) }
+    if let key {
+      text.append(literal: "; key=")
+      Self.writeQuoted(key.bytes, to: &text)
+    }
     if let reason {
-      value += "; detail="
-      value += reason.rawValue
+      text.append(literal: "; detail=")
+      text.append(reason.rawValue)
     }
-    return value
   }
 
   private static let most: Int64 = 999_999_999_999_999
 
-  /// Makes a String (RFC 9651 §3.3.3). It contains printable ASCII only; other bytes are percent-encoded, for people to
+  /// Writes a String (RFC 9651 §3.3.3). It contains printable ASCII only; other bytes are percent-encoded, for people to
   /// read.
-  private static func quoted(_ bytes: some Sequence<UInt8>) -> String {
-    var text = "\""
+  private static func writeQuoted(_ bytes: some Sequence<UInt8>, to text: inout ByteWriter) {
+    text.append(literal: "\"")
     for byte in bytes {
       if byte < 0x20 || byte > 0x7E {
         let digits = String(byte, radix: 16, uppercase: true)
-        text += "%" + (digits.utf8.count == 1 ? "0" : "") + digits
+        text.append(literal: digits.utf8.count == 1 ? "%0" : "%")
+        text.append(digits)
       } else {
-        if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { text += "\\" }
-        text.unicodeScalars.append(UnicodeScalar(byte))
+        if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { text.append(literal: "\\") }
+        text.write(byte)
       }
     }
-    return text + "\""
+    text.append(literal: "\"")
   }
 }
 

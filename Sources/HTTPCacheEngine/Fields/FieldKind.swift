@@ -7,7 +7,7 @@ import HTTPTypes
 ///
 /// Most fields have none, and the length of the name excludes them. Comparing each name with all relevant ones took
 /// 5,600 instructions for a response of ten fields.
-enum FieldKind {
+package enum FieldKind {
   /// No rule uses it by name.
   case other
 
@@ -27,7 +27,7 @@ enum FieldKind {
   /// A field with the name of the connection option `close`: no such field is defined.
   case close
 
-  init(_ name: HTTPField.Name) { self.init(name.canonicalName) }
+  package init(_ name: HTTPField.Name) { self.init(name.canonicalName) }
 
   /// - Parameter name: the name in lowercase.
   @inline(__always)

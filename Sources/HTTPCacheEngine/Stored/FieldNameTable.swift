@@ -31,6 +31,17 @@ enum FieldNameTable {
 
   private static let outlines = names.map { $0.canonicalName.withFieldBytes { FieldNameOutline($0) } }
 
+  /// The kinds of the names, and their octets one after the other: the first begins at 0, and each ends where the next
+  /// begins.
+  private static let lines: (kinds: [FieldKind], ends: [Int], octets: [UInt8]) = {
+    var octets: [UInt8] = []
+    let ends = names.map { name in
+      octets += name.rawName.utf8
+      return octets.count
+    }
+    return (names.map { FieldKind($0) }, [0] + ends, octets)
+  }()
+
   /// The greatest number. A constant, because the list of names is made at its first use, and read under a lock.
   static let count: UInt8 = 2 * spellings
   /// The difference between the number of a lowercase name and that of the same name with capitals.
@@ -95,6 +106,17 @@ enum FieldNameTable {
 
   static func name(numbered number: UInt8) -> HTTPField.Name? {
     names.indices.contains(Int(number) - 1) ? names[Int(number) - 1] : nil
+  }
+
+  /// Calls `body` with the kind and the octets of a name.
+  ///
+  /// - Parameter number: a number of the table.
+  @inline(__always)
+  static func withName(numbered number: UInt8, _ body: (FieldKind, RawSpan) -> Void) {
+    let (lines, position) = (lines, Int(number) - 1)
+    body(
+      lines.kinds[position],
+      lines.octets.span.bytes.extracting(lines.ends[position]..<lines.ends[position + 1]))
   }
 
   /// - Parameter number: a number of the table.

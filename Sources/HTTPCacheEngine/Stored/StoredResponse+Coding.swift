@@ -223,6 +223,44 @@ extension HTTPResponse {
   }
 }
 
+extension StoredResponse {
+  /// The status code of a response in its stored form; `nil` for any other bytes.
+  package static func statusCode(of stored: RawSpan) -> Int? { StoredFront(stored)?.status }
+
+  /// Reads the head of a response in its stored form, without making fields of it: what is only written on to a
+  /// connection took 37,600 of the 100,000 instructions of a hit in the proxy as fields.
+  ///
+  /// - Parameters:
+  ///   - status: gets the status code and the reason phrase, before all lines.
+  ///   - line: gets the kind, the name and the value of each field, in their order.
+  /// - Returns: `false` if the bytes are not a stored form, or a value has characters other than printable ASCII,
+  ///   which `HTTPField` may not leave as they are. Some of the lines may have been read by then.
+  package static func readHead(
+    _ stored: RawSpan, status: (Int, RawSpan) -> Void, line: (FieldKind, RawSpan, RawSpan) -> Void
+  ) -> Bool {
+    guard let front = StoredFront(stored) else { return false }
+    var reader = StoredFormReader(position: StoredForm.frontCount)
+    for _ in 0..<front.selectingCount {
+      guard reader.selecting(stored) != nil else { return false }
+    }
+    guard let phrase = reader.text(stored), stored.isPrintableASCII(phrase),
+      let count = reader.count(stored)
+    else { return false }
+    status(front.status, stored.extracting(phrase.start..<phrase.end))
+    for _ in 0..<count {
+      guard let read = reader.line(stored), stored.isPrintableASCII(read.value) else { return false }
+      let value = stored.extracting(read.value.start..<read.value.end)
+      if read.number == 0 {
+        let name = stored.extracting(read.name.start..<read.name.end)
+        line(stored.kind(ofName: read.name), name, value)
+      } else {
+        FieldNameTable.withName(numbered: read.number) { line($0, $1, value) }
+      }
+    }
+    return true
+  }
+}
+
 /// What follows the selecting fields of a stored form. It exists only for bytes that are entirely a stored form.
 private struct StoredLayout {
   let phrase: ByteRange

@@ -3,14 +3,14 @@
 
 import HTTPTypes
 
-/// Writes integers and texts in sequence, into memory of a fixed size.
+/// Writes integers and texts in sequence, into memory of a fixed size: stored forms, and the heads of messages.
 ///
 /// One of the four files of the engine with unsafe pointers (see `FieldBytes`). Appending to an array takes ninety instructions each
 /// time. Appended byte by byte, a head of ten fields took 10,000. Bytes beyond the capacity are not written, but
 /// counted.
-struct ByteWriter {
-  private let memory: UnsafeMutableRawBufferPointer
-  private var count = 0
+package struct ByteWriter {
+  @usableFromInline let memory: UnsafeMutableRawBufferPointer
+  @usableFromInline var count = 0
 
   /// Returns the written bytes as an array.
   ///
@@ -33,6 +33,23 @@ struct ByteWriter {
         return [UInt8](UnsafeRawBufferPointer(rebasing: memory[..<writer.count]))
       }
       if let bytes { return bytes }
+    }
+  }
+
+  /// Returns the written bytes as a text; see ``bytes(expecting:_:)``.
+  static func text(_ write: (inout ByteWriter) -> Void) -> String {
+    String(decoding: bytes(write), as: UTF8.self)
+  }
+
+  /// Writes to the end of a span, if its free capacity is enough.
+  ///
+  /// - Returns: the number of bytes. None is in the span if they exceed its free capacity.
+  package static func append(to span: inout OutputRawSpan, _ write: (inout ByteWriter) -> Void) -> Int {
+    span.withUnsafeMutableBytes { bytes, initialized in
+      var writer = ByteWriter(memory: UnsafeMutableRawBufferPointer(rebasing: bytes[initialized...]))
+      write(&writer)
+      if writer.count <= writer.memory.count { initialized += writer.count }
+      return writer.count
     }
   }
 
@@ -93,22 +110,59 @@ struct ByteWriter {
   }
 
   /// Writes the UTF-8 only.
-  @inline(__always)
-  mutating func append(_ text: String) {
-    text.withFieldBytes { append($0) }
+  @inlinable
+  package mutating func append(_ text: String) {
+    var text = text
+    text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+  }
+
+  @inlinable
+  package mutating func append(literal text: StaticString) {
+    append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  /// Writes a number in decimal digits.
+  package mutating func append(decimal number: Int64) {
+    if number < 0 { append(literal: "-") }
+    var rest = number.magnitude
+    // 2^64 has 20 digits.
+    withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
+      var first = digits.count
+      repeat {
+        first -= 1
+        digits[first] = UInt8(0x30 + rest % 10)
+        rest /= 10
+      } while rest > 0
+      append(UnsafeRawBufferPointer(rebasing: digits[first...]))
+    }
+  }
+
+  /// Writes a field line and its end (RFC 9112 §5).
+  package mutating func appendLine(_ field: HTTPField) {
+    append(field.name.rawName)
+    append(literal: ": ")
+    field.withUnsafeBytesOfValue { append(UnsafeRawBufferPointer($0)) }
+    append(literal: "\r\n")
   }
 
   /// Writes the bytes only.
   @inline(__always)
   mutating func append(_ bytes: Span<UInt8>) {
+    bytes.withUnsafeBytes { append($0) }
+  }
+
+  /// Writes the bytes only.
+  @inlinable
+  package mutating func append(_ bytes: RawSpan) {
+    bytes.withUnsafeBytes { append($0) }
+  }
+
+  @inlinable @inline(__always)
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) {
     let end = count &+ bytes.count
-    if end <= memory.count {
-      bytes.withUnsafeBytes {
-        // Not by a slice of the memory, whose checks are not inlined: twenty instructions for each text.
-        if let source = $0.baseAddress, let start = memory.baseAddress {
-          (start + count).copyMemory(from: source, byteCount: $0.count)
-        }
-      }
+    // Not by a slice of the memory, whose checks are not inlined: twenty instructions for each text.
+    if end <= memory.count, let source = bytes.baseAddress, let start = memory.baseAddress {
+      (start + count).copyMemory(from: source, byteCount: bytes.count)
     }
     count = end
   }

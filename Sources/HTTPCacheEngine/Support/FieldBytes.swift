@@ -129,7 +129,7 @@ extension Span where Element == UInt8 {
   ///
   /// - Parameter text: the text; of the characters from `@` on, it contains letters only.
   @inline(__always)
-  func equals(_ text: StaticString, inLowercase isLowercase: Bool) -> Bool {
+  package func equals(_ text: StaticString, inLowercase isLowercase: Bool) -> Bool {
     guard text.utf8CodeUnitCount == count else { return false }
     let expected = UnsafeRawPointer(text.utf8Start)
     return count >= 8
@@ -317,6 +317,29 @@ extension RawSpan {
     return name.map { field($0, line.value) }
   }
 
+  /// Whether all bytes are printable characters of ASCII, or blanks.
+  package var isPrintableASCII: Bool { isPrintableASCII(ByteRange(start: 0, end: byteCount)) }
+
+  func isPrintableASCII(_ range: ByteRange) -> Bool {
+    var position = range.start
+    guard range.count >= 8 else {
+      while position < range.end {
+        let byte: UInt8 = integer(at: position)
+        if byte < 0x20 || byte > 0x7E { return false }
+        position += 1
+      }
+      return true
+    }
+    while position < range.end {
+      // The last word may overlap the one before it.
+      let word: UInt64 = integer(at: Swift.min(position, range.end - 8))
+      // The sum marks DEL, and what is above it is marked already.
+      if (word.bytes(below: 0x20) | (word &+ UInt64.ones) | word) & UInt64.upperBits != 0 { return false }
+      position += 8
+    }
+    return true
+  }
+
   private func isASCII(_ range: ByteRange) -> Bool {
     withBytes(range) { bytes in
       var position = 0
@@ -331,6 +354,11 @@ extension RawSpan {
       }
       return all & 0x8080_8080_8080_8080 == 0
     }
+  }
+
+  /// The kind of the field with this name.
+  func kind(ofName range: ByteRange) -> FieldKind {
+    withBytes(range) { bytes in bytes.withMemoryRebound(to: UInt8.self) { FieldKind($0.span) } }
   }
 
   @inline(__always)

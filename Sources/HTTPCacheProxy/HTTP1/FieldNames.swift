@@ -66,12 +66,14 @@ enum FieldRole: Sendable {
 /// The names of frequent fields in their usual spelling, found by their bytes, without a new string for each.
 enum FieldNames {
   private struct Entry: Sendable {
-    var name: HTTPField.Name
-    var role: FieldRole
+    let text: StaticString
+    let isLowercase: Bool
+    let name: HTTPField.Name
+    let role: FieldRole
   }
 
   private static let table: [[Entry]] = {
-    let names = [
+    let names: [StaticString] = [
       "Host", "User-Agent", "Accept", "Accept-Encoding", "Accept-Language", "Connection", "Cache-Control",
       "Content-Type", "Content-Length", "Date", "ETag", "Last-Modified", "Server", "Vary", "Expires", "Age",
       "Cookie",
@@ -81,9 +83,13 @@ enum FieldNames {
       "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Accept-Ranges",
     ]
     var table = [[Entry]](repeating: [], count: 64)
-    for text in names + names.map({ $0.lowercasedASCII }) {
-      guard let name = HTTPField.Name(text), let first = text.utf8.first else { continue }
-      table[slot(text.utf8.count, first)].append(Entry(name: name, role: FieldRole(name.canonicalName)))
+    for text in names {
+      for isLowercase in [false, true] {
+        let spelled = isLowercase ? text.description.lowercasedASCII : text.description
+        guard let name = HTTPField.Name(spelled), let first = spelled.utf8.first else { continue }
+        table[slot(spelled.utf8.count, first)].append(
+          Entry(text: text, isLowercase: isLowercase, name: name, role: FieldRole(name.canonicalName)))
+      }
     }
     return table
   }()
@@ -91,12 +97,14 @@ enum FieldNames {
   private static func slot(_ count: Int, _ first: UInt8) -> Int { (count &* 7 &+ Int(first)) & 63 }
 
   /// Returns the name and its role; `nil` if the bytes are not a token (RFC 9110 §5.1).
-  static func find(_ bytes: UnsafeRawBufferPointer) -> (name: HTTPField.Name, role: FieldRole)? {
-    guard let first = bytes.first else { return nil }
-    for entry in table[slot(bytes.count, first)] where entry.name.rawName.utf8.elementsEqual(bytes) {
+  static func find(_ bytes: Span<UInt8>) -> (name: HTTPField.Name, role: FieldRole)? {
+    guard !bytes.isEmpty else { return nil }
+    for entry in table[slot(bytes.count, bytes[0])]
+    where bytes.equals(entry.text, inLowercase: entry.isLowercase) {
       return (entry.name, entry.role)
     }
-    guard let name = HTTPField.Name(String(decoding: bytes, as: UTF8.self)) else { return nil }
+    let text = bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    guard let name = HTTPField.Name(text) else { return nil }
     return (name, FieldRole(name.canonicalName))
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPTypes
 import NIOCore
 
@@ -90,6 +91,8 @@ struct HeadReader {
   struct RequestLine {
     var method: HTTPRequest.Method
     var target: String
+    /// Whether the target has a fragment, which no request has (RFC 9112 §3.2).
+    var hasFragment: Bool
     /// 0 for HTTP/1.0, 1 for later versions.
     var minorVersion: Int
   }
@@ -99,9 +102,9 @@ struct HeadReader {
     guard let first = line.firstIndex(of: 0x20), let last = line.lastIndex(of: 0x20), last > first + 1 else {
       throw MessageFault("the request line is not a method, a target and a version")
     }
-    let target = line[(first + 1)..<last]
+    let target = UnsafeRawBufferPointer(rebasing: line[(first + 1)..<last])
     // RFC 3986 §2: any other character is percent-encoded. A space inside the target would be ambiguous.
-    guard target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+    guard target.bytes.isPrintableASCII, !target.contains(0x20) else {
       throw MessageFault("the request target has characters that are invalid in a URI")
     }
     let version = line[(last + 1)...]
@@ -116,7 +119,9 @@ struct HeadReader {
       }
       method = parsed
     }
-    return RequestLine(method: method, target: String(decoding: target, as: UTF8.self), minorVersion: minor)
+    return RequestLine(
+      method: method, target: String(decoding: target, as: UTF8.self), hasFragment: target.contains(0x23),
+      minorVersion: minor)
   }
 
   /// RFC 9112 §4: `HTTP-version SP status-code SP [reason-phrase]`.
@@ -183,13 +188,18 @@ struct HeadReader {
     guard var colon = line.firstIndex(of: 0x3A) else { throw fault("a line of the head has no colon") }
     var start = colon + 1
     if isResponse { while colon > 0, line[colon - 1] == 0x20 || line[colon - 1] == 0x09 { colon -= 1 } }
-    guard let (name, role) = FieldNames.find(UnsafeRawBufferPointer(rebasing: line[..<colon])) else {
+    let token = UnsafeRawBufferPointer(rebasing: line[..<colon])
+    guard let (name, role) = token.withMemoryRebound(to: UInt8.self, { FieldNames.find($0.span) }) else {
       throw fault("the name of a field is not a token (RFC 9112 §5.1)")
     }
     var end = line.count
     while start < end, line[start] == 0x20 || line[start] == 0x09 { start += 1 }
     while end > start, line[end - 1] == 0x20 || line[end - 1] == 0x09 { end -= 1 }
-    let value = line[start..<end]
+    let value = UnsafeRawBufferPointer(rebasing: line[start..<end])
+    // HTTPTypes makes a field from bytes in three times the instructions that it takes from a text.
+    if value.bytes.isPrintableASCII {
+      return (HTTPField(name: name, value: String(decoding: value, as: UTF8.self)), role)
+    }
     if value.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) {
       throw fault("the value of \(name.rawName) has a control character (RFC 9110 §5.5)")
     }

@@ -140,9 +140,7 @@ extension ClientConnection {
       current?.work = .task(Task { await responder.deliver(response) })
       return
     }
-    let head = ResponseHead(
-      response.head, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
-      length: response.body.length, Provenance(response))
+    let head = ResponseHead(response, to: request.request.method, minorVersion: request.minorVersion)
     writeWhole(head, response.body, context)
   }
 

@@ -69,7 +69,7 @@ extension ClientConnection {
     let closes = machine.responseBegan(
       head.framing, isStopping: context.isDraining.load(ordering: .relaxed))
     current.hasHead = true
-    current.status = head.response.status.code
+    current.status = head.statusCode
     current.provenance = head.provenance
     current.microsecondsToHead = (now - current.start).nanoseconds / 1000
     context.statistics.latency.record(microseconds: current.microsecondsToHead)

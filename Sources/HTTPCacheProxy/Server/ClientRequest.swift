@@ -118,7 +118,7 @@ struct ClientRequest: Sendable {
     }
     if line.method == .connect { throw MessageFault(501, "CONNECT is not supported") }
     if line.target.utf8.first != 0x2F { try resolve(line.target) }
-    if line.target.utf8.contains(0x23) {
+    if line.hasFragment {
       throw MessageFault("the request target has a fragment (RFC 9112 §3.2)")
     }
   }

@@ -99,6 +99,10 @@ struct Responder: Sendable {
       length: length, provenance)
   }
 
+  private func head(_ response: CachedResponse) -> ResponseHead {
+    ResponseHead(response, to: client.request.method, minorVersion: client.minorVersion)
+  }
+
   /// Maximum bytes that are passed to the connection at a time: they stay in memory until the client takes them. Less
   /// while little of the budget for content in flight is free.
   static let piece = 128 << 10
@@ -113,9 +117,7 @@ struct Responder: Sendable {
   /// Returns the head of a response that is passed to the connection with its content; `nil` if that is not in memory.
   func wholeHead(_ response: CachedResponse) -> ResponseHead? {
     guard response.body.isInMemory else { return nil }
-    return head(
-      response.head, isStored: response.source != .network, length: response.body.length,
-      Provenance(response))
+    return head(response)
   }
 
   /// - Parameter call: the call of the origin that the response may come from, for its trailers.
@@ -127,8 +129,7 @@ struct Responder: Sendable {
   /// Passes on the content piece by piece.
   private func stream(_ response: CachedResponse, _ call: OriginClient.Call?) async {
     let isFromOrigin = response.source == .network
-    let head = head(
-      response.head, isStored: !isFromOrigin, length: response.body.length, Provenance(response))
+    let head = head(response)
     let unsent = UnsentHead(head)
     do {
       // Content that has already arrived goes out with the head, in one write.

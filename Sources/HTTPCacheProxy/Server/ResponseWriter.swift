@@ -15,28 +15,45 @@ enum ResponseFraming: Hashable, Sendable {
 
 /// A final response to a client, before its content.
 struct ResponseHead: Sendable {
-  var response: HTTPResponse
-  var framing: ResponseFraming
+  let heading: CachedResponse.Heading
+  let statusCode: Int
+  let framing: ResponseFraming
   /// Where the response comes from, for the log and the counters.
-  var provenance: Provenance
+  let provenance: Provenance
   /// Whether the response comes from the store, which keeps no fields that concern a connection, or from the proxy.
   let isStored: Bool
 
-  /// - Parameters:
-  ///   - length: the length of the content, if known.
+  /// - Parameter length: the length of the content, if known.
   init(
     _ response: HTTPResponse, to method: HTTPRequest.Method, minorVersion: Int, isStored: Bool, length: Int?,
     _ provenance: Provenance = Provenance(.generated)
   ) {
-    self.response = response
-    self.provenance = provenance
-    self.isStored = isStored
-    let code = response.status.code
+    self.init(
+      .made(response), response.status.code, to: method, minorVersion: minorVersion, isStored: isStored,
+      length: length, provenance)
+  }
+
+  init(_ response: CachedResponse, to method: HTTPRequest.Method, minorVersion: Int) {
+    let statusCode =
+      switch response.heading {
+      case .made(let response): response.status.code
+      case .stored(let heading): heading.statusCode
+      }
+    self.init(
+      response.heading, statusCode, to: method, minorVersion: minorVersion,
+      isStored: response.source != .network, length: response.body.length, Provenance(response))
+  }
+
+  private init(
+    _ heading: CachedResponse.Heading, _ code: Int, to method: HTTPRequest.Method, minorVersion: Int,
+    isStored: Bool, length: Int?, _ provenance: Provenance
+  ) {
+    (self.heading, statusCode, self.provenance, self.isStored) = (heading, code, provenance, isStored)
     if method == .head || code < 200 || code == 204 || code == 304 {
       framing = .none
     } else if let length {
       framing = .length(length)
-    } else if let said = response.headerFields[.contentLength].flatMap({ Int($0) }) {
+    } else if let said = heading.response.headerFields[.contentLength].flatMap({ Int($0) }) {
       framing = .length(said)
     } else {
       framing = minorVersion == 0 ? .untilClose : .chunked
@@ -56,80 +73,150 @@ struct ResponseWriter {
   }
 
   func write(_ head: ResponseHead, closes: Bool, to buffer: inout ByteBuffer) {
-    writeStatus(head.response.status, to: &buffer)
-    var (hasLength, hasDate) = (false, false)
-    let code = head.response.status.code
-    func write(_ field: HTTPField, to buffer: inout ByteBuffer) {
-      // Lengths first: most names differ in their length.
-      switch field.name.canonicalName.utf8.count {
-      case 4 where field.name.canonicalName == "date": hasDate = true
-      case 14 where field.name.canonicalName == "content-length":
-        // RFC 9110 §8.6, RFC 9112 §6.1.
-        if case .length(let count) = head.framing {
-          if hasLength { return }
-          hasLength = true
-          buffer.writeStaticString("Content-Length: ")
-          buffer.writeDecimal(count)
-          buffer.writeStaticString("\r\n")
-          return
-        }
-        if head.framing != .none || code == 204 { return }
-      default: break
+    var isWritten = false
+    if case .stored(let stored) = head.heading {
+      buffer.writeText { isWritten = write(stored, framing: head.framing, closes: closes, to: &$0) }
+    }
+    guard !isWritten else { return }
+    buffer.writeText { text in
+      let response = head.heading.response
+      text.appendStatus(response.status)
+      var lines = FramedLines(framing: head.framing, statusCode: head.statusCode)
+      func write(_ field: HTTPField, to text: inout ByteWriter) {
+        if lines.keeps(FieldKind(field.name), &text) { text.appendLine(field) }
       }
-      buffer.write(field)
+      if head.isStored {
+        for field in response.headerFields { write(field, to: &text) }
+      } else {
+        // RFC 9110 §15.5.22: 426 names the protocol to switch to.
+        response.headerFields.forEachEndToEnd(keepsUpgrade: head.statusCode == 426) { write($0, to: &text) }
+      }
+      end(lines, closes: closes, to: &text)
     }
-    if head.isStored {
-      for field in head.response.headerFields { write(field, to: &buffer) }
-    } else {
-      // RFC 9110 §15.5.22: 426 names the protocol to switch to.
-      head.response.headerFields.forEachEndToEnd(keepsUpgrade: code == 426) { write($0, to: &buffer) }
+  }
+
+  /// Writes a head from its stored form; returns `false`, and writes nothing, if it must be written from its fields.
+  private func write(
+    _ stored: StoredHeading, framing: ResponseFraming, closes: Bool, to text: inout ByteWriter
+  ) -> Bool {
+    var lines = FramedLines(framing: framing, statusCode: stored.statusCode)
+    var hasAge = false
+    func writeAge(to text: inout ByteWriter) {
+      if hasAge { return }
+      hasAge = true
+      text.append(literal: "Age: ")
+      text.append(decimal: stored.ageInSeconds)
+      text.append(literal: "\r\n")
     }
-    switch head.framing {
+    var out = text
+    let isRead = stored.read { code, phrase in
+      out.appendStatus(code)
+      out.append(phrase)
+      out.append(literal: "\r\n")
+    } line: { kind, name, value in
+      // The current age takes the place of the stored one (RFC 9111 §5.1).
+      if kind == .age { return writeAge(to: &out) }
+      guard lines.keeps(kind, &out) else { return }
+      out.append(name)
+      out.append(literal: ": ")
+      out.append(value)
+      out.append(literal: "\r\n")
+    }
+    guard isRead else { return false }
+    text = out
+    writeAge(to: &text)
+    text.append(literal: "Cache-Status: ")
+    stored.cacheStatus.write(to: &text)
+    text.append(literal: "\r\n")
+    end(lines, closes: closes, to: &text)
+    return true
+  }
+
+  /// Writes what follows the lines of the response.
+  private func end(_ lines: FramedLines, closes: Bool, to text: inout ByteWriter) {
+    switch lines.framing {
     case .none, .untilClose: break
-    case .length(let count):
-      if !hasLength {
-        buffer.writeStaticString("Content-Length: ")
-        buffer.writeDecimal(count)
-        buffer.writeStaticString("\r\n")
-      }
-    case .chunked: buffer.writeStaticString("Transfer-Encoding: chunked\r\n")
+    case .length(let count): if !lines.hasLength { text.appendLength(count) }
+    case .chunked: text.append(literal: "Transfer-Encoding: chunked\r\n")
     }
-    if !hasDate { dates.write(to: &buffer) }
-    buffer.writeString(via)
-    if closes || head.framing == .untilClose { buffer.writeStaticString("Connection: close\r\n") }
-    buffer.writeStaticString("\r\n")
+    if !lines.hasDate { text.append(dates.line) }
+    text.append(via)
+    if closes || lines.framing == .untilClose { text.append(literal: "Connection: close\r\n") }
+    text.append(literal: "\r\n")
   }
 
   /// An interim response has no framing, and nothing is added to it (RFC 9110 §15.2).
   func writeInterim(_ response: HTTPResponse, to buffer: inout ByteBuffer) {
-    writeStatus(response.status, to: &buffer)
-    response.headerFields.forEachEndToEnd { field in
-      if field.name.canonicalName != "content-length" { buffer.write(field) }
+    buffer.writeText { text in
+      text.appendStatus(response.status)
+      response.headerFields.forEachEndToEnd { field in
+        if FieldKind(field.name) != .contentLength { text.appendLine(field) }
+      }
+      text.append(literal: "\r\n")
     }
-    buffer.writeStaticString("\r\n")
+  }
+}
+
+/// What is known of the lines of a head while they are written.
+private struct FramedLines {
+  let framing: ResponseFraming
+  let statusCode: Int
+  private(set) var (hasLength, hasDate) = (false, false)
+
+  init(framing: ResponseFraming, statusCode: Int) {
+    (self.framing, self.statusCode) = (framing, statusCode)
   }
 
-  private func writeStatus(_ status: HTTPResponse.Status, to buffer: inout ByteBuffer) {
-    if status.code == 200, status.reasonPhrase == "OK" {
-      buffer.writeStaticString("HTTP/1.1 200 OK\r\n")
-      return
+  /// Whether a line goes out as it is. Writes the one that takes its place.
+  mutating func keeps(_ kind: FieldKind, _ text: inout ByteWriter) -> Bool {
+    switch kind {
+    case .date:
+      hasDate = true
+      return true
+    case .contentLength:
+      // RFC 9110 §8.6, RFC 9112 §6.1.
+      guard case .length(let count) = framing else { return framing == .none && statusCode != 204 }
+      if !hasLength { text.appendLength(count) }
+      hasLength = true
+      return false
+    default: return true
     }
-    buffer.writeStaticString("HTTP/1.1 ")
-    buffer.writeDecimal(status.code)
-    buffer.writeStaticString(" ")
-    buffer.writeString(status.reasonPhrase)
-    buffer.writeStaticString("\r\n")
+  }
+}
+
+extension ByteWriter {
+  fileprivate mutating func appendStatus(_ status: HTTPResponse.Status) {
+    appendStatus(status.code)
+    append(status.reasonPhrase)
+    append(literal: "\r\n")
+  }
+
+  /// Writes the status line up to the reason phrase.
+  fileprivate mutating func appendStatus(_ code: Int) {
+    append(literal: "HTTP/1.1 ")
+    append(decimal: Int64(code))
+    append(literal: " ")
+  }
+
+  fileprivate mutating func appendLength(_ count: Int) {
+    append(literal: "Content-Length: ")
+    append(decimal: Int64(count))
+    append(literal: "\r\n")
   }
 }
 
 extension ByteBuffer {
-  /// Without an intermediate string.
-  mutating func writeDecimal(_ number: Int) {
-    var divisor = 1
-    while number / divisor >= 10 { divisor *= 10 }
-    while divisor > 0 {
-      writeInteger(UInt8(0x30 + number / divisor % 10))
-      divisor /= 10
+  /// Writes a text into the free capacity, and grows if that is not enough.
+  ///
+  /// - Parameter write: called a second time if the text exceeds the capacity.
+  fileprivate mutating func writeText(_ write: (inout ByteWriter) -> Void) {
+    // Enough for nearly all heads.
+    var capacity = 1024
+    while true {
+      var count = 0
+      writeWithOutputRawSpan(minimumWritableBytes: capacity) { count = ByteWriter.append(to: &$0, write) }
+      if count <= capacity { return }
+      capacity = count
     }
   }
 }
@@ -137,19 +224,20 @@ extension ByteBuffer {
 /// The line of `Date` for generated responses, made once a second.
 final class DateCache {
   private var second = Int64.min
-  private var line = ByteBuffer()
+  private var text = ""
   private let clock: any CacheClock
 
   init(clock: any CacheClock = SystemCacheClock.shared) {
     self.clock = clock
   }
 
-  func write(to buffer: inout ByteBuffer) {
+  /// The line for the current second, with its end.
+  var line: String {
     let now = clock.wallTime
     if now.milliseconds / 1000 != second {
       second = now.milliseconds / 1000
-      line = ByteBuffer(string: "Date: \(HTTPDate(now).fieldValue)\r\n")
+      text = "Date: \(HTTPDate(now).fieldValue)\r\n"
     }
-    buffer.writeImmutableBuffer(line)
+    return text
   }
 }

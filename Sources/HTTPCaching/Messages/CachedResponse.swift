@@ -23,11 +23,20 @@ public struct CachedResponse: Sendable {
     case generated
   }
 
-  private var heading: Heading
+  /// The ``head``, or what makes it.
+  package private(set) var heading: Heading
 
-  private enum Heading: Sendable {
+  package enum Heading: Sendable {
     case made(HTTPResponse)
     case stored(StoredHeading)
+
+    /// The status and the fields.
+    package var response: HTTPResponse {
+      switch self {
+      case .made(let response): response
+      case .stored(let heading): heading.response
+      }
+    }
   }
 
   /// The status and the fields, with `Age` and `Cache-Status` where they apply.
@@ -35,12 +44,7 @@ public struct CachedResponse: Sendable {
   /// - Complexity: O(1), except for the first read of a ``Source/hit``. That one decodes the stored bytes, in O(*n*) in
   ///   the number of fields. A caller that reads only the content never pays for it.
   public var head: HTTPResponse {
-    get {
-      switch heading {
-      case .made(let head): head
-      case .stored(let heading): heading.response
-      }
-    }
+    get { heading.response }
     set { heading = .made(newValue) }
   }
   /// What determines the head of a response from memory, in one cache.
@@ -198,10 +202,10 @@ public struct CachedResponse: Sendable {
 /// The head of a response as it is stored, and the fields that are added when it is read.
 ///
 /// A class, so that all copies share one decoded head: decoding the fields was most of the cost of a hit.
-final class StoredHeading: Sendable {
+package final class StoredHeading: Sendable {
   let entry: StoredEntry
-  let ageInSeconds: Int64
-  let cacheStatus: CacheStatus
+  package let ageInSeconds: Int64
+  package let cacheStatus: CacheStatus
   private let made = Mutex<HTTPResponse?>(nil)
 
   /// - Parameter entry: an entry whose metadata can be decoded.
@@ -211,7 +215,20 @@ final class StoredHeading: Sendable {
     self.cacheStatus = cacheStatus
   }
 
-  var response: HTTPResponse {
+  package var statusCode: Int {
+    var code: Int?
+    entry.withMetadata { code = StoredResponse.statusCode(of: $0) }
+    return code ?? HTTPResponse.Status.internalServerError.code
+  }
+
+  /// Reads the head as it is stored: see ``StoredResponse/readHead(_:status:line:)``.
+  package func read(status: (Int, RawSpan) -> Void, line: (FieldKind, RawSpan, RawSpan) -> Void) -> Bool {
+    var isRead = false
+    entry.withMetadata { isRead = StoredResponse.readHead($0, status: status, line: line) }
+    return isRead
+  }
+
+  package var response: HTTPResponse {
     made.withLock { made in
       if let made { return made }
       // One `Cache-Status` field, as for any response (RFC 9211 §2).

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCaching
+import HTTPTypes
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import HTTPCacheProxy
+
+/// A head is written from its stored form in the bytes in which it is written from its fields.
+struct ResponseWriterTests {
+  /// Lines that an origin sends, as bytes: a value need not be UTF-8.
+  private static let lines: [[(name: String, value: [UInt8])]] = {
+    func lines(_ lines: [(String, String)]) -> [(name: String, value: [UInt8])] {
+      lines.map { ($0, Array($1.utf8)) }
+    }
+    return [
+      lines([]),
+      lines([("Content-Type", "text/html"), ("ETag", "\"1\""), ("Date", "Mon, 12 Jan 1970 13:46:40 GMT")]),
+      // In the spelling of HTTP/2, and in one that has no number in the stored form.
+      lines([("content-type", "text/html"), ("CONTENT-LENGTH", "5"), ("x-cache", "a"), ("X-caChe", "b")]),
+      lines([("Content-Length", "5"), ("Content-Length", "5"), ("X-Own", "1"), ("X-Own", "2")]),
+      lines([("Age", "7"), ("Vary", ""), ("Server", "x")]),
+      lines([("AGE", "7"), ("X-A", ""), ("Server", "a\tb"), ("X-B", "1234567\t")]),
+      lines([("Link", "</é>; rel=next"), ("X-A", "0123456789\u{7F}")]),
+      [("X-Latin", [0x61, 0xE9]), ("Cache-Status", Array("ORIGIN; hit".utf8))],
+      // More than a first attempt has room for.
+      lines([("X-Long", String(repeating: "a", count: 5000)), ("X-After", "b")]),
+      lines((0..<70).map { ("X-\($0)", String(repeating: "v", count: $0)) }),
+    ]
+  }()
+
+  @Test(
+    "A hit's head has the same bytes from its stored form as from its fields",
+    arguments: lines.indices, [200, 203, 204, 404])
+  func isWrittenFromStoredForm(_ index: Int, _ code: Int) async throws {
+    let cache = try HTTPCache.embedded()
+    let writer = ResponseWriter(
+      name: "cache", dates: DateCache(clock: ManualClock(Timestamp(seconds: 1_000_000))))
+    var fields: HTTPFields = [.cacheControl: "max-age=3600"]
+    let content = code == 204 ? [] : Array("hello".utf8)
+    for (name, value) in Self.lines[index] {
+      let name = try #require(HTTPField.Name(name))
+      fields.append(
+        HTTPField(name: name, value: name == .contentLength ? Array("\(content.count)".utf8) : value))
+    }
+    let head = HTTPResponse(status: .init(code: code, reasonPhrase: "As It Is"), headerFields: fields)
+    let request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
+    let first = try await cache.respond(to: request) { _, _ in
+      TransportResponse(head: head, body: MessageBody(content))
+    }
+    for try await _ in first.body {}
+    for method in [HTTPRequest.Method.get, .head] {
+      var asked = request
+      asked.method = method
+      guard case .answer(let hit) = cache.begin(asked), case .stored = hit.heading else {
+        Issue.record("no hit from memory")
+        return
+      }
+      for (minorVersion, closes) in [(1, false), (0, true)] {
+        let stored = ResponseHead(hit, to: method, minorVersion: minorVersion)
+        let made = ResponseHead(
+          hit.head, to: method, minorVersion: minorVersion, isStored: true, length: hit.body.length)
+        #expect(stored.framing == made.framing && stored.statusCode == code)
+        // After what is already there, with and without room for more.
+        for free in [0, 4096] {
+          let written = [stored, made].map { head in
+            var bytes = ByteBuffer(string: "before")
+            bytes.reserveCapacity(minimumWritableBytes: free)
+            writer.write(head, closes: closes, to: &bytes)
+            return bytes
+          }
+          #expect(written[0] == written[1], "\(written.map { String(buffer: $0) })")
+        }
+      }
+    }
+  }
+}
