@@ -11,6 +11,8 @@ extension CacheEngine {
     package var remainingSeconds: Int64
     /// Why it may answer.
     public var reason: Reason
+    /// Whether the client has this representation, so that 304 (Not Modified) answers (RFC 9110 §13.1.2).
+    public var isNotModified = false
 
     /// The response's current age, rounded down to seconds (RFC 9111 §4.2.3).
     public var age: Duration { .seconds(ageInSeconds) }
@@ -24,14 +26,13 @@ extension CacheEngine.Service {
   public init(_ hit: CacheEngine.Hit) {
     self.init(
       candidate: 0, ageInSeconds: hit.ageInSeconds, remainingSeconds: hit.remainingSeconds, isStale: false,
-      content: .whole,
-      revalidation: nil, reason: hit.reason)
+      content: hit.isNotModified ? .notModified : .whole, revalidation: nil, reason: hit.reason)
   }
 }
 
 extension CacheEngine {
-  /// Returns the only stored response for a request if it is fresh and the request has no fields about caching,
-  /// conditions or ranges.
+  /// Returns the only stored response for a request if it is fresh and the request has no fields about caching
+  /// or ranges, and no condition but `If-None-Match` with the response's entity tag.
   ///
   /// This is the fast path of ``plan(for:policy:candidates:now:)``. It returns a hit only if that method would serve
   /// the response, with the same result. It reads the facts directly from the front of the stored form: it parses no
@@ -66,34 +67,64 @@ extension CacheEngine {
     let remaining = facts.lifetime.milliseconds.saturatingSubtracted(age)
     guard !facts.forbidsFreshUse, !facts.isFromTheFuture(at: now), remaining > 0 else { return nil }
     let method = request.method
+    var conditions = RequestFields.Conditions()
     guard method == .get || method == .head,
       front.selectingCount == 0
-        ? !Self.mayForbidReuse(request.headerFields)
+        ? conditions.read(request.headerFields)
         // Both in one pass over the fields.
-        : SelectingBytes.match(stored, count: front.selectingCount, request.headerFields)
+        : SelectingBytes.match(stored, count: front.selectingCount, request.headerFields, &conditions)
     else { return nil }
-    return Hit(
+    var hit = Hit(
       ageInSeconds: age / 1000, remainingSeconds: facts.lifetime.milliseconds / 1000 - age / 1000,
       reason: facts.freshReason)
-  }
-
-  /// Whether the request has a field that affects the decision.
-  private static func mayForbidReuse(_ fields: HTTPFields) -> Bool {
-    for index in 0..<fields.count {
-      let count = fields[index].name.canonicalName.utf8.count
-      if RequestFields.decides(fields[index].name, count: count) { return true }
+    if let position = conditions.noneMatch {
+      // Any other comparison takes more: lists, a tag that is not the same text, a response that is no success.
+      guard facts.flags.contains(.isSuccessful),
+        StoredResponse.isTagged(request.headerFields[position].value, stored)
+      else { return nil }
+      hit.isNotModified = true
+    } else if conditions.hasModifiedSince {
+      return nil
     }
-    return false
+    return hit
   }
 }
 
 extension RequestFields {
-  /// Whether a field affects the decision to reuse: every field that the rules read, with one exception.
-  ///
-  /// - Parameter count: the length of its name.
-  @inline(__always)
-  static func decides(_ name: HTTPField.Name, count: Int) -> Bool {
-    // Authorization affects storing only (§3.5).
-    if let name = Name(name, count: count) { name != .authorization } else { false }
+  /// The conditions of a request that has no other field about caching.
+  struct Conditions {
+    /// The position of the only `If-None-Match`.
+    private(set) var noneMatch: Int?
+    /// Whether there is an `If-Modified-Since`, which counts only without `If-None-Match` (RFC 9110 §13.2.2).
+    private(set) var hasModifiedSince = false
+
+    /// Reads the fields of a request; `false` if there is another that affects the decision.
+    mutating func read(_ fields: HTTPFields) -> Bool {
+      for position in 0..<fields.count {
+        let name = fields[position].name
+        if !read(name, count: name.canonicalName.utf8.count, at: position) { return false }
+      }
+      return true
+    }
+
+    /// Reads a field; `false` if it affects the decision in another way: every field does that the rules read, with
+    /// one exception.
+    ///
+    /// - Parameter count: the length of its name.
+    @inline(__always)
+    mutating func read(_ name: HTTPField.Name, count: Int, at position: Int) -> Bool {
+      guard let name = Name(name, count: count) else { return true }
+      switch name {
+      // Authorization affects storing only (§3.5).
+      case .authorization: return true
+      case .ifNoneMatch:
+        defer { noneMatch = position }
+        return noneMatch == nil
+      case .ifModifiedSince:
+        hasModifiedSince = true
+        return true
+      default: return false
+      }
+    }
   }
 }

@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -101,11 +102,11 @@ int connect_to(int port) {
   return -1;
 }
 
-int exchange(int descriptor, const char *request, long content_bytes) {
+int exchange(int descriptor, const char *request, int status, long content_bytes) {
   static char buffer[1 << 14];
   return write_all(descriptor, request, strlen(request)) &&
          read_message(descriptor, buffer, sizeof buffer, (size_t)content_bytes) > 0 &&
-         strncmp(buffer, "HTTP/1.1 200 ", 13) == 0;
+         atoi(buffer + sizeof "HTTP/1.1") == status;
 }
 
 void finish_connection(int descriptor) {

@@ -14,6 +14,7 @@ extension Operation {
   /// The calling thread is the client. It and the origin are not counted.
   public static let throughProxy: [Operation] = [
     proxy("proxy-hit", "max-age=3600"),
+    proxy("proxy-not-modified", "max-age=3600", hasTag: true),
     proxy("proxy-connection", "max-age=3600", connects: true),
     proxy("proxy-miss", "max-age=3600", isNew: true),
     proxy("proxy-pass", "no-store"),
@@ -23,13 +24,14 @@ extension Operation {
   /// - Parameters:
   ///   - cacheControl: that of the origin's response.
   ///   - isNew: whether each request has another URL.
+  ///   - hasTag: whether each request has the entity tag of the response, which is then 304.
   ///   - connects: whether each request has a new connection.
   private static func proxy(
-    _ name: String, _ cacheControl: String, isNew: Bool = false, connects: Bool = false
+    _ name: String, _ cacheControl: String, isNew: Bool = false, hasTag: Bool = false, connects: Bool = false
   ) -> Operation {
     Operation(name) {
       let proxy = try ProxyOnLoopback(cacheControl: cacheControl)
-      let requests = (0..<(isNew ? mostRuns : 1)).map { proxy.request($0, closes: connects) }
+      let requests = (0..<(isNew ? mostRuns : 1)).map { proxy.request($0, hasTag: hasTag, closes: connects) }
       let connection = try proxy.connect()
       // The first requests of a URL open a connection to the origin, wait for each other, and allocate what is used again.
       for _ in 0..<32 { try proxy.send(proxy.request(0), on: connection) }
@@ -39,7 +41,7 @@ extension Operation {
           for number in numbers {
             let request = requests[number % requests.count]
             guard connects else {
-              try proxy.send(request, on: connection)
+              try proxy.send(request, isNotModified: hasTag, on: connection)
               continue
             }
             let connection = try proxy.connect()
@@ -92,11 +94,12 @@ private struct ProxyOnLoopback {
   private final class Result: @unchecked Sendable { var port: Int? }
 
   /// A browser's request as a C string.
-  func request(_ number: Int, closes: Bool = false) -> [CChar] {
+  func request(_ number: Int, hasTag: Bool = false, closes: Bool = false) -> [CChar] {
     let request = Samples.request(number)
     let fields = request.headerFields.map { "\($0.name): \($0.value)\r\n" }.joined()
     let text =
       "GET \(request.path ?? "/") HTTP/1.1\r\nHost: cache.example.com\r\n\(fields)"
+      + (hasTag ? "If-None-Match: \(Samples.head.headerFields[.eTag] ?? "")\r\n" : "")
       + (closes ? "Connection: close\r\n" : "") + "\r\n"
     return text.utf8CString.map { $0 }
   }
@@ -107,7 +110,9 @@ private struct ProxyOnLoopback {
     return descriptor
   }
 
-  func send(_ request: [CChar], on connection: Int32) throws {
-    guard exchange(connection, request, Samples.body.count) == 1 else { throw Failure.response }
+  func send(_ request: [CChar], isNotModified: Bool = false, on connection: Int32) throws {
+    guard
+      exchange(connection, request, isNotModified ? 304 : 200, isNotModified ? 0 : Samples.body.count) == 1
+    else { throw Failure.response }
   }
 }

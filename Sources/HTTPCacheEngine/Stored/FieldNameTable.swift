@@ -31,16 +31,27 @@ enum FieldNameTable {
 
   private static let outlines = names.map { $0.canonicalName.withFieldBytes { FieldNameOutline($0) } }
 
-  /// The kinds of the names, and their octets one after the other: the first begins at 0, and each ends where the next
-  /// begins.
-  private static let lines: (kinds: [FieldKind], ends: [Int], octets: [UInt8]) = {
+  /// What a head that is written on needs of each name, and the octets of all, one after the other.
+  private static let lines: (names: [Line], octets: [UInt8]) = {
     var octets: [UInt8] = []
-    let ends = names.map { name in
+    let lines = names.map { name in
+      let start = octets.count
       octets += name.rawName.utf8
-      return octets.count
+      return name.canonicalName.withFieldBytes {
+        Line(
+          kind: FieldKind($0), isKept: $0.isNameInNotModified,
+          name: ByteRange(start: start, end: octets.count))
+      }
     }
-    return (names.map { FieldKind($0) }, [0] + ends, octets)
+    return (lines, octets)
   }()
+
+  private struct Line {
+    let kind: FieldKind
+    /// Whether a 304 response has it.
+    let isKept: Bool
+    let name: ByteRange
+  }
 
   /// The greatest number. A constant, because the list of names is made at its first use, and read under a lock.
   static let count: UInt8 = 2 * spellings
@@ -108,16 +119,18 @@ enum FieldNameTable {
     names.indices.contains(Int(number) - 1) ? names[Int(number) - 1] : nil
   }
 
-  /// Calls `body` with the kind and the octets of a name.
+  /// Calls `body` with the kind of a name, whether a 304 response has it, and its octets.
   ///
   /// - Parameter number: a number of the table.
   @inline(__always)
-  static func withName(numbered number: UInt8, _ body: (FieldKind, RawSpan) -> Void) {
-    let (lines, position) = (lines, Int(number) - 1)
-    body(
-      lines.kinds[position],
-      lines.octets.span.bytes.extracting(lines.ends[position]..<lines.ends[position + 1]))
+  static func withName(numbered number: UInt8, _ body: (FieldKind, Bool, RawSpan) -> Void) {
+    let lines = lines
+    let line = lines.names[Int(number) - 1]
+    body(line.kind, line.isKept, lines.octets.span.bytes.extracting(line.name.start..<line.name.end))
   }
+
+  /// - Parameter number: a number of the table.
+  static func kind(numbered number: UInt8) -> FieldKind { lines.names[Int(number) - 1].kind }
 
   /// - Parameter number: a number of the table.
   static func outline(numbered number: UInt8) -> FieldNameOutline { outlines[Int(number) - 1] }

@@ -11,12 +11,16 @@ enum SelectingBytes {
   /// Maximum number of nominated fields that are compared here.
   static let most = 8
 
-  /// Whether the request matches exactly (RFC 9111 §4.1). It must have no field that affects the decision. It must have
+  /// Whether the request matches exactly (RFC 9111 §4.1). It must have no field that affects the decision, but conditions. It must have
   /// exactly the stored line of every nominated field, or none of those that were absent. Other spellings may be
   /// equivalent; normalisation decides that later.
   ///
-  /// - Parameter count: the number of nominated fields; at least 1.
-  static func match(_ stored: RawSpan, count: Int, _ fields: HTTPFields) -> Bool {
+  /// - Parameters:
+  ///   - count: the number of nominated fields; at least 1.
+  ///   - conditions: gets the conditions.
+  static func match(
+    _ stored: RawSpan, count: Int, _ fields: HTTPFields, _ conditions: inout RequestFields.Conditions
+  ) -> Bool {
     stored.withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress else { return false }
       var position = StoredForm.frontCount
@@ -45,7 +49,7 @@ enum SelectingBytes {
         }
         for index in 0..<fields.count {
           let count = fields[index].name.canonicalName.utf8.count
-          if number == 0, RequestFields.decides(fields[index].name, count: count) { return false }
+          if number == 0, !conditions.read(fields[index].name, count: count, at: index) { return false }
           guard count == nameCount, isEqual(fields[index].name.canonicalName, name, nameCount) else {
             continue
           }

@@ -106,6 +106,17 @@ struct StoredFront {
 struct StoredFormReader {
   private(set) var position: Int
 
+  init(position: Int) { self.position = position }
+
+  /// Makes a reader at the reason phrase; `nil` if the bytes end before it.
+  @inline(__always)
+  init?(afterSelectingOf bytes: RawSpan, _ front: StoredFront) {
+    position = StoredForm.frontCount
+    for _ in 0..<front.selectingCount {
+      guard selecting(bytes) != nil else { return nil }
+    }
+  }
+
   // A position is never beyond the end of the bytes, and a length has at most 32 bits: no sum of them overflows.
 
   @inline(__always)

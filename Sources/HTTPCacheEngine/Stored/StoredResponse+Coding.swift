@@ -209,8 +209,17 @@ extension HTTPResponse {
   /// - Parameters:
   ///   - stored: the bytes from ``StoredResponse/encoded()``; `nil` is returned for any other.
   ///   - age: `Age` in whole seconds.
+  ///   - isNotModified: whether the head is that of a 304 response.
   ///   - added: fields to append after all others.
-  package init?(stored: RawSpan, ageInSeconds: Int64, adding added: [HTTPField] = []) {
+  package init?(
+    stored: RawSpan, ageInSeconds: Int64, isNotModified: Bool = false, adding added: [HTTPField] = []
+  ) {
+    if isNotModified {
+      guard let response = StoredResponse(decoding: stored) else { return nil }
+      self = response.notModifiedResponse(ageInSeconds: ageInSeconds)
+      for field in added { headerFields.append(field) }
+      return
+    }
     guard let layout = StoredLayout(stored), let front = StoredFront(stored) else { return nil }
     var reader = StoredFormReader(position: layout.fields.start)
     guard
@@ -231,33 +240,59 @@ extension StoredResponse {
   /// connection took 37,600 of the 100,000 instructions of a hit in the proxy as fields.
   ///
   /// - Parameters:
+  ///   - isNotModified: whether the head is that of ``notModifiedResponse(ageInSeconds:)``.
   ///   - status: gets the status code and the reason phrase, before all lines.
   ///   - line: gets the kind, the name and the value of each field, in their order.
   /// - Returns: `false` if the bytes are not a stored form, or a value has characters other than printable ASCII,
   ///   which `HTTPField` may not leave as they are. Some of the lines may have been read by then.
   package static func readHead(
-    _ stored: RawSpan, status: (Int, RawSpan) -> Void, line: (FieldKind, RawSpan, RawSpan) -> Void
+    _ stored: RawSpan, isNotModified: Bool, status: (Int, RawSpan) -> Void,
+    line: (FieldKind, RawSpan, RawSpan) -> Void
   ) -> Bool {
-    guard let front = StoredFront(stored) else { return false }
-    var reader = StoredFormReader(position: StoredForm.frontCount)
-    for _ in 0..<front.selectingCount {
-      guard reader.selecting(stored) != nil else { return false }
-    }
-    guard let phrase = reader.text(stored), stored.isPrintableASCII(phrase),
-      let count = reader.count(stored)
+    guard let front = StoredFront(stored), var reader = StoredFormReader(afterSelectingOf: stored, front),
+      let phrase = reader.text(stored), stored.isPrintableASCII(phrase), let count = reader.count(stored)
     else { return false }
-    status(front.status, stored.extracting(phrase.start..<phrase.end))
+    if isNotModified {
+      let response = HTTPResponse.Status.notModified
+      response.reasonPhrase.withFieldBytes { status(response.code, $0.bytes) }
+    } else {
+      status(front.status, stored.extracting(phrase.start..<phrase.end))
+    }
     for _ in 0..<count {
       guard let read = reader.line(stored), stored.isPrintableASCII(read.value) else { return false }
       let value = stored.extracting(read.value.start..<read.value.end)
       if read.number == 0 {
-        let name = stored.extracting(read.name.start..<read.name.end)
-        line(stored.kind(ofName: read.name), name, value)
+        let (kind, isKept) = stored.nameFacts(read.name)
+        if isKept || !isNotModified { line(kind, stored.extracting(read.name.start..<read.name.end), value) }
       } else {
-        FieldNameTable.withName(numbered: read.number) { line($0, $1, value) }
+        FieldNameTable.withName(numbered: read.number) { kind, isKept, name in
+          if isKept || !isNotModified { line(kind, name, value) }
+        }
       }
     }
     return true
+  }
+
+  /// Whether a condition is a single plain entity tag, and the same text as the one of a response in its stored form.
+  static func isTagged(_ condition: String, _ stored: RawSpan) -> Bool {
+    condition.withFieldBytes { condition in
+      let isWeak =
+        condition.count > 2 && condition[0] == UInt8(ascii: "W") && condition[1] == UInt8(ascii: "/")
+      guard (isWeak ? condition.extracting(2...) : condition).isPlainQuoted, let front = StoredFront(stored),
+        var reader = StoredFormReader(afterSelectingOf: stored, front), reader.text(stored) != nil,
+        let count = reader.count(stored)
+      else { return false }
+      for _ in 0..<count {
+        guard let line = reader.line(stored) else { return false }
+        let kind =
+          line.number == 0 ? stored.nameFacts(line.name).kind : FieldNameTable.kind(numbered: line.number)
+        // The first line counts.
+        if kind == .entityTag {
+          return stored.extracting(line.value.start..<line.value.end).isSame(as: condition.bytes)
+        }
+      }
+      return false
+    }
   }
 }
 
@@ -275,12 +310,9 @@ private struct StoredLayout {
     guard let front = StoredFront(bytes), !isOther || !front.special.contains(.sharesContent) else {
       return nil
     }
-    var reader = StoredFormReader(position: StoredForm.frontCount)
-    for _ in 0..<front.selectingCount {
-      guard reader.selecting(bytes) != nil else { return nil }
-    }
-    guard let phrase = reader.text(bytes), let fieldCount = reader.count(bytes),
-      fieldCount <= StoredForm.mostFields, let fields = reader.lines(fieldCount, bytes)
+    guard var reader = StoredFormReader(afterSelectingOf: bytes, front), let phrase = reader.text(bytes),
+      let fieldCount = reader.count(bytes), fieldCount <= StoredForm.mostFields,
+      let fields = reader.lines(fieldCount, bytes)
     else { return nil }
     var parts: StoredParts?
     if front.special.contains(.inParts) {

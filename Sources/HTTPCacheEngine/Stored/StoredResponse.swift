@@ -59,13 +59,8 @@ public struct StoredResponse: Hashable, Sendable {
   /// It contains the fields that the RFC requires, and the validators, but neither content nor fields that describe it.
   func notModifiedResponse(ageInSeconds: Int64?) -> HTTPResponse {
     var response = HTTPResponse(status: .notModified)
-    for field in fields {
-      switch field.name.canonicalName {
-      case "cache-control", "content-location", "date", "etag", "expires", "vary", "last-modified",
-        "set-cookie", "cache-status", "link", "server":
-        response.headerFields.append(field)
-      default: break
-      }
+    for field in fields where field.name.canonicalName.withFieldBytes({ $0.isNameInNotModified }) {
+      response.headerFields.append(field)
     }
     response.headerFields[.age] = ageInSeconds.map { String($0) }
     return response
@@ -110,4 +105,21 @@ public struct StoredResponse: Hashable, Sendable {
   /// `Last-Modified`, if it is a recognisable date, with the exact text to send back (RFC 9111 §4.3.1, RFC 9110
   /// §13.1.3).
   var modification: (date: HTTPDate, text: String)? { kept.modification(at: facts.responseTime) }
+}
+
+extension Span<UInt8> {
+  /// Whether this is the name, in any case, of a field that a 304 response has (RFC 9110 §15.4.5).
+  var isNameInNotModified: Bool {
+    func has(_ text: StaticString) -> Bool { matches(text, in: whole) }
+    return switch count {
+    case 4: has("date") || has("etag") || has("vary") || has("link")
+    case 6: has("server")
+    case 7: has("expires")
+    case 10: has("set-cookie")
+    case 12: has("cache-status")
+    case 13: has("cache-control") || has("last-modified")
+    case 16: has("content-location")
+    default: false
+    }
+  }
 }

@@ -356,9 +356,16 @@ extension RawSpan {
     }
   }
 
-  /// The kind of the field with this name.
-  func kind(ofName range: ByteRange) -> FieldKind {
-    withBytes(range) { bytes in bytes.withMemoryRebound(to: UInt8.self) { FieldKind($0.span) } }
+  /// The kind of the field with this name, and whether a 304 response has it.
+  func nameFacts(_ name: ByteRange) -> (kind: FieldKind, isKept: Bool) {
+    withBytes(name) { bytes in
+      bytes.withMemoryRebound(to: UInt8.self) { (FieldKind($0.span), $0.span.isNameInNotModified) }
+    }
+  }
+
+  func isSame(as other: RawSpan) -> Bool {
+    guard byteCount == other.byteCount else { return false }
+    return withUnsafeBytes { bytes in other.withUnsafeBytes { bytes.elementsEqual($0) } }
   }
 
   @inline(__always)

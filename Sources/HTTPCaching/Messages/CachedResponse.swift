@@ -52,11 +52,13 @@ public struct CachedResponse: Sendable {
     /// The number of the insert or update that wrote the stored fields. No two have the same.
     private let revision: UInt64
     private let ageInSeconds: Int64
+    private let isNotModified: Bool
     private let cacheStatus: CacheStatus
 
     fileprivate init(_ heading: StoredHeading) {
       revision = heading.entry.revision
-      (ageInSeconds, cacheStatus) = (heading.ageInSeconds, heading.cacheStatus)
+      (ageInSeconds, isNotModified) = (heading.ageInSeconds, heading.isNotModified)
+      cacheStatus = heading.cacheStatus
     }
   }
 
@@ -205,26 +207,31 @@ public struct CachedResponse: Sendable {
 package final class StoredHeading: Sendable {
   let entry: StoredEntry
   package let ageInSeconds: Int64
+  /// Whether the head is that of a 304 response.
+  let isNotModified: Bool
   package let cacheStatus: CacheStatus
   private let made = Mutex<HTTPResponse?>(nil)
 
   /// - Parameter entry: an entry whose metadata can be decoded.
-  init(_ entry: StoredEntry, ageInSeconds: Int64, cacheStatus: CacheStatus) {
+  init(_ entry: StoredEntry, _ hit: CacheEngine.Hit, cacheStatus: CacheStatus) {
     self.entry = entry
-    self.ageInSeconds = ageInSeconds
+    (ageInSeconds, isNotModified) = (hit.ageInSeconds, hit.isNotModified)
     self.cacheStatus = cacheStatus
   }
 
   package var statusCode: Int {
+    if isNotModified { return HTTPResponse.Status.notModified.code }
     var code: Int?
     entry.withMetadata { code = StoredResponse.statusCode(of: $0) }
     return code ?? HTTPResponse.Status.internalServerError.code
   }
 
-  /// Reads the head as it is stored: see ``StoredResponse/readHead(_:status:line:)``.
+  /// Reads the head as it is stored: see ``StoredResponse/readHead(_:isNotModified:status:line:)``.
   package func read(status: (Int, RawSpan) -> Void, line: (FieldKind, RawSpan, RawSpan) -> Void) -> Bool {
     var isRead = false
-    entry.withMetadata { isRead = StoredResponse.readHead($0, status: status, line: line) }
+    entry.withMetadata {
+      isRead = StoredResponse.readHead($0, isNotModified: isNotModified, status: status, line: line)
+    }
     return isRead
   }
 
@@ -235,7 +242,9 @@ package final class StoredHeading: Sendable {
       let status = HTTPField.Name.cacheStatus.map { HTTPField(name: $0, value: cacheStatus.fieldValue) }
       var decoded: HTTPResponse?
       entry.withMetadata {
-        decoded = HTTPResponse(stored: $0, ageInSeconds: ageInSeconds, adding: status.map { [$0] } ?? [])
+        decoded = HTTPResponse(
+          stored: $0, ageInSeconds: ageInSeconds, isNotModified: isNotModified,
+          adding: status.map { [$0] } ?? [])
       }
       // A hit requires that the head can be decoded. If decoding failed all the same, that would not justify a crash.
       let head = decoded ?? HTTPResponse(status: .internalServerError)

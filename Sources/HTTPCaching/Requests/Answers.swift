@@ -31,7 +31,7 @@ struct Answers: Sendable {
     to request: HTTPRequest, _ partition: String, since begun: EventHub.Moment
   ) -> CachedResponse {
     responses.noteUse(of: entry, under: key, variants)
-    let body = request.method == .head ? MessageBody.empty : MessageBody(entry.body)
+    let body = request.method == .head || hit.isNotModified ? MessageBody.empty : MessageBody(entry.body)
     // Otherwise no listener wants the event.
     if begun != 0 {
       hub.note(
@@ -40,7 +40,7 @@ struct Answers: Sendable {
     }
     return CachedResponse(
       StoredHeading(
-        entry, ageInSeconds: hit.ageInSeconds,
+        entry, hit,
         cacheStatus: cacheStatus(of: hit.reason, key, remainingSeconds: hit.remainingSeconds, nil)),
       body: body, reason: hit.reason)
   }

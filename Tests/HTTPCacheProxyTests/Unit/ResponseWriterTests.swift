@@ -18,11 +18,14 @@ struct ResponseWriterTests {
     }
     return [
       lines([]),
-      lines([("Content-Type", "text/html"), ("ETag", "\"1\""), ("Date", "Mon, 12 Jan 1970 13:46:40 GMT")]),
+      lines([
+        ("Content-Type", "text/html"), ("ETag", "\"1\""), ("SERVER", "s"), ("Content-Language", "de"),
+        ("Date", "Mon, 12 Jan 1970 13:46:40 GMT"),
+      ]),
       // In the spelling of HTTP/2, and in one that has no number in the stored form.
       lines([("content-type", "text/html"), ("CONTENT-LENGTH", "5"), ("x-cache", "a"), ("X-caChe", "b")]),
       lines([("Content-Length", "5"), ("Content-Length", "5"), ("X-Own", "1"), ("X-Own", "2")]),
-      lines([("Age", "7"), ("Vary", ""), ("Server", "x")]),
+      lines([("Age", "7"), ("Vary", ""), ("Server", "x"), ("etag", "W/\"long-enough\""), ("LINK", "<a>")]),
       lines([("AGE", "7"), ("X-A", ""), ("Server", "a\tb"), ("X-B", "1234567\t")]),
       lines([("Link", "</é>; rel=next"), ("X-A", "0123456789\u{7F}")]),
       [("X-Latin", [0x61, 0xE9]), ("Cache-Status", Array("ORIGIN; hit".utf8))],
@@ -52,9 +55,14 @@ struct ResponseWriterTests {
       TransportResponse(head: head, body: MessageBody(content))
     }
     for try await _ in first.body {}
-    for method in [HTTPRequest.Method.get, .head] {
+    let condition = fields[.eTag].map { [$0] } ?? []
+    for (method, conditions) in [
+      (HTTPRequest.Method.get, []), (.head, []), (.get, condition), (.head, condition),
+    ] {
       var asked = request
       asked.method = method
+      asked.headerFields[values: .ifNoneMatch] = conditions
+      if code == 404, !conditions.isEmpty { continue }
       guard case .answer(let hit) = cache.begin(asked), case .stored = hit.heading else {
         Issue.record("no hit from memory")
         return
@@ -63,7 +71,8 @@ struct ResponseWriterTests {
         let stored = ResponseHead(hit, to: method, minorVersion: minorVersion)
         let made = ResponseHead(
           hit.head, to: method, minorVersion: minorVersion, isStored: true, length: hit.body.length)
-        #expect(stored.framing == made.framing && stored.statusCode == code)
+        let isNotModified = !conditions.isEmpty && code < 300
+        #expect(stored.framing == made.framing && stored.statusCode == (isNotModified ? 304 : code))
         // After what is already there, with and without room for more.
         for free in [0, 4096] {
           let written = [stored, made].map { head in

@@ -24,8 +24,8 @@ int start_origin(const char *response, const char *not_modified);
 /// Connects to 127.0.0.1. Returns the descriptor, or -1.
 int connect_to(int port);
 
-/// Sends a request, and reads a response whose content has `content_bytes`. Returns whether its status is 200.
-int exchange(int descriptor, const char *request, long content_bytes);
+/// Sends a request, and reads a response whose content has `content_bytes`. Returns whether its status is `status`.
+int exchange(int descriptor, const char *request, int status, long content_bytes);
 
 /// Reads to the end of the connection, and closes it.
 void finish_connection(int descriptor);

@@ -53,6 +53,41 @@ struct HitTests {
     Case(
       stored: ["Cache-Control: max-age=60", "Vary: X"], first: ["X: long enough for words"],
       asked: ["X: long enough for wordz"], isHit: false),
+    // A condition with the response's own tag, and nothing else about it.
+    Case(
+      stored: ["Cache-Control: max-age=60", "ETag: \"x\""], asked: ["If-None-Match: \"x\""], isHit: true),
+    Case(
+      stored: ["Cache-Control: max-age=60", "etag: W/\"longer than words\"", "Server: s"],
+      asked: ["If-None-Match: W/\"longer than words\"", "If-Modified-Since: \(arrivalDate)"], isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "etag: W/\"longer-than-words\"", "ETAG: \"second\""],
+      asked: ["If-None-Match: W/\"longer-than-words\"", "If-Modified-Since: \(arrivalDate)"], isHit: true),
+    Case(
+      stored: ["Cache-Control: max-age=60", "ETag: \"x\"", "ETag: \"y\""], asked: ["If-None-Match: \"y\""],
+      isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "Vary: A", "ETag: \"x\""], first: ["A: 1"],
+      asked: ["A: 1", "If-None-Match: \"x\""], isHit: true),
+    Case(
+      stored: ["Cache-Control: max-age=60", "ETag: \"x\""], asked: ["If-None-Match: W/\"x\""], isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "ETag: \"x\""], asked: ["If-None-Match: \"x\", \"y\""],
+      isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "ETag: x"], asked: ["If-None-Match: x"], isHit: false),
+    Case(stored: ["Cache-Control: max-age=60", "ETag: *"], asked: ["If-None-Match: *"], isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "ETag: \"x\""],
+      asked: ["If-None-Match: \"x\"", "If-None-Match: \"x\""], isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "ETag: \"x\""],
+      asked: ["If-None-Match: \"x\"", "Range: bytes=0-1"], isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "ETag: \"x\""],
+      asked: ["If-None-Match: \"x\"", "Cache-Control: no-cache"], isHit: false),
+    Case(
+      stored: ["Cache-Control: max-age=60", "Vary: If-None-Match", "ETag: \"x\""],
+      asked: ["If-None-Match: \"x\""], isHit: false),
     // What means the same in another spelling, and several lines, are for the long way.
     Case(
       stored: ["Cache-Control: max-age=60", "Vary: Accept"], first: ["Accept: a,b"], asked: ["Accept: b, a"],
@@ -83,7 +118,7 @@ struct HitTests {
   }
 
   @Test(
-    "A request with caching directives, conditions or ranges does not take the fast path",
+    "A request with caching directives, other conditions or ranges does not take the fast path",
     arguments: [
       "Cache-Control: max-age=9999", "cache-control: x", "Pragma: x", "If-None-Match: \"a\"",
       "If-Modified-Since: \(arrivalDate)", "Range: bytes=0-1", "If-Range: \"a\"", "If-Match: \"a\"",
@@ -92,6 +127,14 @@ struct HitTests {
   func fields(line: String) throws {
     let stored = try #require(CacheEngine.privately.stored(response(200, "Cache-Control: max-age=60")))
     try expect(false, stored, request("Accept: a", line))
+  }
+
+  @Test("A condition is answered by 304 only if the response would be a success", arguments: [200, 204, 404])
+  func statuses(code: Int) throws {
+    let stored = try #require(
+      CacheEngine.privately.stored(response(code, "Cache-Control: max-age=60", "ETag: \"a\"")))
+    let hit = try expect(code != 404, stored, request("If-None-Match: \"a\""))
+    #expect(hit?.isNotModified == (code == 404 ? nil : true))
   }
 
   @Test("Methods other than GET and HEAD, and reloading policies, do not take the fast path")
