@@ -64,9 +64,9 @@ struct ArrivingContent: AsyncSequence, Sendable {
     }
 
     private struct State {
-      /// What waits in memory; all of it arrived before what waits in the file.
-      var chunks: [ArraySlice<UInt8>] = []
-      var byteCount = 0
+      /// What waits in memory; all of it arrived before what waits in the file. One array, because the store and its
+      /// readers take one large piece faster than many small ones.
+      var bytes: [UInt8] = []
       var file: WaitingFile?
       var reader: CheckedContinuation<Step, any Error>?
       var end: Result<Void, any Error>?
@@ -82,50 +82,58 @@ struct ArrivingContent: AsyncSequence, Sendable {
     }
 
     /// Adds what has arrived. It may write to the temporary file.
-    func add(_ data: Data) {
+    ///
+    /// - Parameter later: calls the closure that wakes the reader, now or after more has been added.
+    func add(_ data: Data, _ later: (_ wake: @escaping @Sendable () -> Void) -> Void = { $0() }) {
       guard !data.isEmpty else { return }
-      let failed = state.withLock { state in
-        guard !state.hasLeft, state.end == nil else { return false }
-        let chunk = ArraySlice(data)
-        if let reader = state.reader {
-          state.reader = nil
-          reader.resume(returning: .chunk(chunk))
-        } else if state.file == nil, state.byteCount + chunk.count <= ArrivingContent.memoryLimit {
-          state.chunks.append(chunk)
-          state.byteCount += chunk.count
+      let (wakes, failed) = state.withLock { state in
+        guard !state.hasLeft, state.end == nil else { return (false, false) }
+        if state.file == nil, state.bytes.count + data.count <= ArrivingContent.memoryLimit {
+          data.withUnsafeBytes { state.bytes.append(contentsOf: $0) }
         } else {
           do {
             if state.file == nil { state.file = try WaitingFile(named: name) }
-            try state.file?.append(chunk)
+            try state.file?.append(data)
           } catch {
             state.end = .failure(
               URLError(
                 .cannotWriteToFile, nil,
                 "The content arrives faster than it is read, and cannot wait in a temporary file: \(error)"))
-            return true
+            return (true, true)
           }
         }
-        return false
+        return (state.reader != nil, false)
       }
       if failed { onLeaving() }
+      if wakes { later { self.wake() } }
     }
 
     /// Ends the content.
     ///
     /// - Parameter error: why it is incomplete; `nil` if it is complete.
     func end(_ error: (any Error)?) {
-      let end: Result<Void, any Error> = error.map { .failure($0) } ?? .success(())
-      let reader = state.withLock { state in
-        if state.end == nil { state.end = end }
-        defer { state.reader = nil }
-        return state.reader
+      state.withLock { state in
+        if state.end == nil { state.end = error.map { .failure($0) } ?? .success(()) }
       }
-      reader?.resume(returning: .end(end))
+      wake()
+    }
+
+    /// Gives the reader what waits for it, if it waits itself.
+    private func wake() {
+      let next = state.withLock { state -> (CheckedContinuation<Step, any Error>, Step)? in
+        guard let reader = state.reader else { return nil }
+        let step = Self.step(&state)
+        if case .wait = step { return nil }
+        state.reader = nil
+        return (reader, step)
+      }
+      // Outside the lock, which the reader takes next.
+      if let (reader, step) = next { reader.resume(returning: step) }
     }
 
     fileprivate func leave() {
       let (wasEarly, file) = state.withLock { state in
-        defer { (state.hasLeft, state.chunks, state.file) = (true, [], nil) }
+        defer { (state.hasLeft, state.bytes, state.file) = (true, [], nil) }
         return (state.end == nil && !state.hasLeft, state.file)
       }
       file?.close()
@@ -155,11 +163,9 @@ struct ArrivingContent: AsyncSequence, Sendable {
     }
 
     private static func step(_ state: inout State) -> Step {
-      if !state.chunks.isEmpty {
-        // All at once: fewer and larger pieces for the store and for its readers.
-        let chunk = state.chunks.count == 1 ? state.chunks[0] : ArraySlice(state.chunks.joined())
-        (state.chunks, state.byteCount) = ([], 0)
-        return .chunk(chunk)
+      if !state.bytes.isEmpty {
+        defer { state.bytes = [] }
+        return .chunk(state.bytes[...])
       }
       if let file = state.file { return .file(file) }
       return state.end.map { .end($0) } ?? .wait
@@ -206,11 +212,9 @@ private struct WaitingFile: Sendable {
     try? FileManager.default.removeItem(atPath: path.string)
   }
 
-  mutating func append(_ chunk: ArraySlice<UInt8>) throws {
-    try chunk.withUnsafeBytes { bytes in
-      _ = try descriptor.writeAll(toAbsoluteOffset: end, bytes)
-    }
-    end += Int64(chunk.count)
+  mutating func append(_ data: Data) throws {
+    _ = try data.withUnsafeBytes { try descriptor.writeAll(toAbsoluteOffset: end, $0) }
+    end += Int64(data.count)
   }
 
   func read() throws -> ArraySlice<UInt8> {

@@ -42,8 +42,10 @@ struct RecordBytes: Sendable {
   /// The record in one array; a copy if its body is apart.
   var joined: [UInt8] {
     if body.isEmpty { return head }
-    var arrays: [[UInt8]] = []
-    append(to: &arrays)
-    return Array(arrays.joined())
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count)
+    // Each part at once: `joined()` copies byte by byte, and takes a second for 20 MB in a debug build.
+    for part in [head, body, Self.paddings[count - head.count - body.count]] { bytes += part }
+    return bytes
   }
 }
