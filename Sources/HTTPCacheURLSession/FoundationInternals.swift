@@ -5,18 +5,28 @@ import CacheMutex
 import Foundation
 
 #if canImport(FoundationNetworking)
+  import FoundationNetworking
+
   /// What this module reads from Foundation on Linux by reflection, because no API publishes it.
   ///
-  /// | Property of `URLSessionTask` | Type | Read | If it is missing |
+  /// | Property | Type | Read | If it is missing |
   /// |---|---|---|---|
-  /// | `workQueue` | `DispatchQueue` | for each task whose client is called from another thread | `SessionQueue` makes the calls without the queue |
-  /// | `knownBody` | an enumeration with a `DispatchData`, `Data` or `URL` | for each upload task without `httpBody` | the task fails with `requestBodyStreamExhausted`: an empty upload would be worse |
+  /// | `URLSessionTask.workQueue` | `DispatchQueue` | for each task whose client is called from another thread | `SessionQueue` makes the calls without the queue |
+  /// | `URLSessionTask.knownBody` | an enumeration with a `DispatchData`, `Data` or `URL` | for each upload task without `httpBody` | the task fails with `requestBodyStreamExhausted`: an empty upload would be worse |
+  /// | `URLSession.multiHandle.queue` | `DispatchQueue` | for each session to origins | much more may arrive in memory after a transfer was cancelled |
   ///
-  /// Foundation has both in Swift 6.2 and 6.3. Reflection only looks for names, so another Foundation cannot crash it. A
+  /// Foundation has them in Swift 6.2 and 6.3. Reflection only looks for names, so another Foundation cannot crash it. A
   /// property that is missing is counted, and logged once. A test fails if this Foundation does not have them.
   enum FoundationInternals {
     static let workQueue = HiddenProperty<DispatchQueue>("workQueue")
     private static let knownBody = HiddenProperty<Any>("knownBody")
+    private static let multiHandle = HiddenProperty<AnyObject>("multiHandle")
+    private static let queue = HiddenProperty<DispatchQueue>("queue")
+
+    /// Returns the queue on which a session receives from its sockets; `nil` if it is missing.
+    static func receivingQueue(of session: URLSession) -> DispatchQueue? {
+      multiHandle.value(of: session).flatMap { queue.value(of: $0) }
+    }
 
     /// Returns the data that was passed to `uploadTask(with:from:)` or `uploadTask(with:fromFile:)`; `nil` if it is missing.
     static func content(of task: AnyObject) throws -> Data? {

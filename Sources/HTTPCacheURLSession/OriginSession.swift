@@ -30,11 +30,12 @@ final class OriginSession: Sendable {
     transfers = Transfers(options.authenticate)
     willSend = options.willSend
     #if canImport(FoundationNetworking)
-      let queue: OperationQueue? = PacedQueue()
+      let queue = PacedQueue()
+      session = URLSession(configuration: copy, delegate: transfers, delegateQueue: queue)
+      queue.setReceiving(of: session)
     #else
-      let queue: OperationQueue? = nil
+      session = URLSession(configuration: copy, delegate: transfers, delegateQueue: nil)
     #endif
-    session = URLSession(configuration: copy, delegate: transfers, delegateQueue: queue)
   }
 
   deinit {
@@ -274,7 +275,13 @@ private final class SessionTransfer: Sendable {
   }
 
   func received(_ data: Data) {
-    arrivals.add(data)
+    #if canImport(FoundationNetworking)
+      arrivals.add(data) { wake in
+        if let queue = queue as? PacedQueue { queue.postpone(wake) } else { wake() }
+      }
+    #else
+      arrivals.add(data)
+    #endif
     let head = state.withLock { state -> HTTPResponse? in
       guard let head = state.redirect else { return nil }
       state.keptByteCount += data.count

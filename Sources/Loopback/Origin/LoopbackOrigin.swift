@@ -53,6 +53,8 @@ package final class LoopbackOrigin: Sendable {
     package var ending: Ending
     /// Whether the content is sent in chunks of 1 KiB, without Content-Length.
     package var isChunked: Bool
+    /// Called with the bytes of content that were sent, when the content ends or the connection breaks.
+    package var onEnd: @Sendable (Int) -> Void
 
     package init(
       status: Int = 200, fields: HTTPFields = [:], body: String = "", ending: Ending = .whole,
@@ -64,8 +66,9 @@ package final class LoopbackOrigin: Sendable {
 
     package init(
       status: Int = 200, fields: HTTPFields = [:], bytes: [UInt8], ending: Ending = .whole,
-      isChunked: Bool = false
+      isChunked: Bool = false, onEnd: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
+      self.onEnd = onEnd
       self.status = status
       self.fields = fields
       self.body = bytes
@@ -177,6 +180,7 @@ package final class LoopbackOrigin: Sendable {
     try await outbound.write(.head(head))
     if hasContent {
       var body = response.body[...]
+      defer { response.onEnd(body.startIndex) }
       if case .cut(let bytes) = response.ending { body = body.prefix(bytes) }
       let size = response.isChunked ? 1024 : 1 << 16
       while !body.isEmpty {

@@ -74,6 +74,7 @@ import Testing
       let tasks = [session.dataTask(with: url), session.uploadTask(with: request, from: content)]
       for task in tasks { #expect(HiddenProperty<DispatchQueue>("workQueue").value(of: task) != nil) }
       #expect(try TaskBody.request(request, of: tasks[1]).httpBody == content)
+      #expect(FoundationInternals.receivingQueue(of: session) != nil)
     }
 
     @Test("An upload whose content cannot be read fails, instead of being empty")

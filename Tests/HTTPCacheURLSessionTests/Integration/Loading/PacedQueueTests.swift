@@ -64,6 +64,24 @@
       #expect(wait.hasSucceeded)
     }
 
+    @Test("Postponed work is done after the batch of the call")
+    func postponed() async {
+      let queue = PacedQueue(patience: 600)
+      let done = Mutex<[Int]>([])
+      let begin = Wait()
+      queue.addOperation { begin.call() }
+      for number in 1...5 {
+        queue.addOperation {
+          queue.postpone { done.withLock { $0.append(-number) } }
+          done.withLock { $0.append(number) }
+        }
+      }
+      begin.end()
+      await run(0, on: queue)
+      await run(0, on: queue)
+      #expect(done.withLock { $0 } == [1, 2, 3, 4, 5, -1, -2, -3, -4, -5])
+    }
+
     @Test("A call that adds a call does not wait")
     func own() async {
       let queue = PacedQueue(patience: 600)
