@@ -19,14 +19,7 @@ import HTTPTypesFoundation
 /// through the cache, because on Linux the client's redirect call ends the process. It delivers the body in one piece,
 /// because on Linux all but the last piece would be lost.
 public class CachingURLProtocol: URLProtocol {
-  private struct Loading {
-    var task: Task<Void, Never>?
-    var isStopped = false
-    /// Whether the client knows how the task ended.
-    var isAnswered = false
-  }
-
-  private let loading = Mutex(Loading())
+  private let loading = Mutex(LoadState())
 
   // MARK: - URLProtocol
 
@@ -44,9 +37,10 @@ public class CachingURLProtocol: URLProtocol {
 
   /// Starts to answer the request from the cache, or from the origin through it.
   override public func startLoading() {
-    let own = LoadingProtocol(value: self)
+    let number = loading.withLock { $0.start() }
+    let own = LoadingProtocol(value: self, number: number)
     guard let binding = CacheBindings.shared.value(of: Self.self) else {
-      return SessionQueue.wait { own.value.fail(URLError(.unknown), $0) }
+      return SessionQueue.wait { own.fail(URLError(.unknown), $0) }
     }
     let load: CachedLoad
     do {
@@ -55,39 +49,33 @@ public class CachingURLProtocol: URLProtocol {
         let stored = stored.loaded(data)
       {
         // Makes no task: a hit costs a lookup and Foundation's own handling.
-        return SessionQueue.wait { own.value.succeed(stored, $0) }
+        return SessionQueue.wait { own.succeed(stored, $0) }
       }
       load = begun
     } catch {
-      return SessionQueue.wait { own.value.fail(error, $0) }
+      return SessionQueue.wait { own.fail(error, $0) }
     }
     let task = Task {
       var load = load
       do {
         let loaded = try await load.run()
-        SessionQueue.hold(of: own.value.task) { own.value.succeed(loaded, $0) }
+        SessionQueue.hold(of: own.value.task) { own.succeed(loaded, $0) }
       } catch {
-        SessionQueue.hold(of: own.value.task) { own.value.fail(error, $0) }
+        SessionQueue.hold(of: own.value.task) { own.fail(error, $0) }
       }
     }
-    let isStopped = loading.withLock { loading in
-      loading.task = task
-      return loading.isStopped
-    }
-    if isStopped { task.cancel() }
+    if !loading.withLock({ $0.note(task, of: number) }) { task.cancel() }
   }
 
   /// Ends the load: the client takes nothing more of it.
   override public func stopLoading() {
     loading.withLock { loading in
-      loading.isStopped = true
       #if canImport(FoundationNetworking)
         // Right after this, Foundation reports to the client that a cancelled task failed. After its answer, a task gets
         // no further call.
         if loading.isAnswered { client = nil }
       #endif
-      defer { loading.task = nil }
-      return loading.task
+      return loading.stop()
     }?.cancel()
   }
 
@@ -97,33 +85,41 @@ public class CachingURLProtocol: URLProtocol {
   // completes a cancelled task right after `stopLoading`. To complete a task twice ends the process, because the
   // session's table no longer contains it. `SessionQueue` decides where the client is called from.
 
-  fileprivate func succeed(_ loaded: CachedLoad.Loaded, _ calls: SessionQueue.Calls) {
+  fileprivate func succeed(_ loaded: CachedLoad.Loaded, _ number: Int, _ calls: SessionQueue.Calls) {
     defer { calls.finish() }
     loading.withLock { loading in
-      guard !loading.isStopped else { return }
+      guard loading.isCurrent(number) else { return }
       client?.urlProtocol(self, didReceive: loaded.response, cacheStoragePolicy: .notAllowed)
       if !loaded.data.isEmpty { client?.urlProtocol(self, didLoad: loaded.data) }
-      loading.isAnswered = true
+      loading.answer()
       calls.beginLast()
       client?.urlProtocolDidFinishLoading(self)
     }
   }
 
-  fileprivate func fail(_ error: any Error, _ calls: SessionQueue.Calls) {
+  fileprivate func fail(_ error: any Error, _ number: Int, _ calls: SessionQueue.Calls) {
     defer { calls.finish() }
     loading.withLock { loading in
-      guard !loading.isStopped else { return }
-      loading.isAnswered = true
+      guard loading.isCurrent(number) else { return }
+      loading.answer()
       calls.beginLast()
       client?.urlProtocol(self, didFailWithError: URLError.describing(error, of: request.url))
     }
   }
 }
 
-/// Passes the protocol object into the task that loads.
+/// Passes the protocol object into the task of one load.
 private struct LoadingProtocol: @unchecked Sendable {
-  // Unchecked: Foundation makes the object, starts it once, and does not touch it until stopLoading. The task calls
-  // only `client`, while the session's queue waits. A lock ensures that it calls only until stopLoading. `request` does
-  // not change.
+  // Unchecked: Foundation makes the object, starts it, and does not touch it until stopLoading. The task calls only
+  // `client`, while the session's queue waits. A lock ensures that it calls only until stopLoading. `request` does not
+  // change.
   let value: CachingURLProtocol
+  /// The number of the load.
+  let number: Int
+
+  func succeed(_ loaded: CachedLoad.Loaded, _ calls: SessionQueue.Calls) {
+    value.succeed(loaded, number, calls)
+  }
+
+  func fail(_ error: any Error, _ calls: SessionQueue.Calls) { value.fail(error, number, calls) }
 }

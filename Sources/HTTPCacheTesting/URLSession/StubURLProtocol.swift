@@ -15,12 +15,7 @@ import HTTPTypesFoundation
 
 /// Answers the requests of a `URLSession` from ``HTTPStubs``; see `URLSessionConfiguration.stubbed(by:base:)`.
 class StubURLProtocol: URLProtocol {
-  private struct Loading {
-    var task: Task<Void, Never>?
-    var isStopped = false
-  }
-
-  private let loading = Mutex(Loading())
+  private let loading = Mutex(LoadState())
 
   /// The stubs that answer, and the configuration of the session; `nil` if there are none.
   class var binding: StubBinding? { StubClasses.shared.value(of: self) }
@@ -35,6 +30,7 @@ class StubURLProtocol: URLProtocol {
   override func startLoading() {
     let own = LoadingStub(value: self)
     let request = request
+    let number = loading.withLock { $0.start() }
     do {
       guard let binding = Self.binding, let url = request.url else { throw URLError(.badURL) }
       let whole = try TaskBody.inMemory(TaskBody.request(request, of: self.task))
@@ -49,36 +45,29 @@ class StubURLProtocol: URLProtocol {
           }
           let content = Data(head.method == .head ? [] : bytes.prefix(answer.cut ?? .max))
           let error = answer.cut == nil ? nil : answer.lost
-          SessionQueue.hold(of: own.value.task) { own.value.finish(response, content, error, $0) }
+          SessionQueue.hold(of: own.value.task) { own.value.finish(number, response, content, error, $0) }
         } catch {
-          SessionQueue.hold(of: own.value.task) { own.value.finish(nil, Data(), error, $0) }
+          SessionQueue.hold(of: own.value.task) { own.value.finish(number, nil, Data(), error, $0) }
         }
       }
-      let isStopped = loading.withLock { loading in
-        loading.task = task
-        return loading.isStopped
-      }
-      if isStopped { task.cancel() }
+      if !loading.withLock({ $0.note(task, of: number) }) { task.cancel() }
     } catch {
-      SessionQueue.wait { own.value.finish(nil, Data(), error, $0) }
+      SessionQueue.wait { own.value.finish(number, nil, Data(), error, $0) }
     }
   }
 
   override func stopLoading() {
-    loading.withLock { loading in
-      loading.isStopped = true
-      defer { loading.task = nil }
-      return loading.task
-    }?.cancel()
+    loading.withLock { $0.stop() }?.cancel()
   }
 
   /// Under the lock, for the reason given in `CachingURLProtocol`; and the content in one piece, as there.
   fileprivate func finish(
-    _ response: HTTPURLResponse?, _ data: Data, _ error: (any Error)?, _ calls: SessionQueue.Calls
+    _ number: Int, _ response: HTTPURLResponse?, _ data: Data, _ error: (any Error)?,
+    _ calls: SessionQueue.Calls
   ) {
     defer { calls.finish() }
     loading.withLock { loading in
-      guard !loading.isStopped else { return }
+      guard loading.isCurrent(number) else { return }
       if let response { client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed) }
       if !data.isEmpty { client?.urlProtocol(self, didLoad: data) }
       calls.beginLast()
@@ -93,7 +82,7 @@ class StubURLProtocol: URLProtocol {
 
 /// Passes the protocol object into the task that answers.
 private struct LoadingStub: @unchecked Sendable {
-  // Unchecked: Foundation makes the object, starts it once, and does not touch it until stopLoading. The task calls
+  // Unchecked: Foundation makes the object, starts it, and does not touch it until stopLoading. The task calls
   // only `client`, while the session's queue waits. A lock ensures that it calls only until stopLoading.
   let value: StubURLProtocol
 }

@@ -42,4 +42,36 @@ struct StreamingTests {
       #expect(sent.all.allSatisfy { $0 < 64 << 20 }, "\(sent.all)")
     }
   }
+
+  // MARK: - Suspended tasks
+
+  @Test("A task that is suspended and resumed during its load ends with its content")
+  func suspended() async throws {
+    let (gate, count) = (Gate(), 100)
+    try await Setting.with { request in
+      await gate.wait()
+      return .init(fields: [.cacheControl: "no-store"], body: "\(request.method)\(request.body.count)")
+    } test: { setting async throws in
+      let (texts, ended) = AsyncStream.makeStream(of: String.self)
+      var tasks: [URLSessionDataTask] = []
+      for number in 0..<count {
+        var request = try setting.request("/\(number)", method: number.isMultiple(of: 2) ? "GET" : "POST")
+        if number % 2 == 1 { request.httpBody = Data(count: 3) }
+        tasks.append(
+          setting.session.dataTask(with: request) { data, _, error in
+            ended.yield(error.map { "\($0)" } ?? String(decoding: data ?? Data(), as: UTF8.self))
+          })
+      }
+      for task in tasks { task.resume() }
+      await gate.arrived(1)
+      for task in tasks {
+        task.suspend()
+        task.resume()
+      }
+      gate.open()
+      var results: [String: Int] = [:]
+      for await text in texts.prefix(count) { results[text, default: 0] += 1 }
+      #expect(results == ["GET0": count / 2, "POST3": count / 2])
+    }
+  }
 }

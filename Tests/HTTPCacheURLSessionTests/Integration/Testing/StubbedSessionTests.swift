@@ -6,6 +6,7 @@ import HTTPCacheStore
 import HTTPCacheTesting
 import HTTPCacheURLSession
 import HTTPTypes
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -200,6 +201,36 @@ struct StubbedSessionTests {
       #expect("\(String(describing: error))".contains("no stub for GET https://api.test/else"))
     }
     #expect(stubs.unexpected.count == 1)
+  }
+
+  @Test("A task that is suspended and resumed during the delay of its stub ends with its answer")
+  func suspending() async throws {
+    let clock = TestClock()
+    let stubs = HTTPStubs(clock: clock)
+    let requested = EventCount()
+    stubs.on(nil, "/slow") { call in
+      requested.next()
+      return .text("\(call.body.count)").delayed(by: .seconds(60))
+    }
+    try await withSession(stubs) { session async throws in
+      for number in 1...20 {
+        var request = URLRequest(url: try #require(URL(string: "https://api.test/slow")))
+        request.httpMethod = "POST"
+        request.httpBody = Data(count: 7)
+        let (texts, ended) = AsyncStream.makeStream(of: String.self)
+        let task = session.dataTask(with: request) { data, _, error in
+          ended.yield(error.map { "\($0)" } ?? String(decoding: data ?? Data(), as: UTF8.self))
+        }
+        task.resume()
+        await clock.sleepers(1)
+        task.suspend()
+        task.resume()
+        try await requested.reached(2 * number)
+        await clock.sleepers(1)
+        clock.advance(by: .seconds(120))
+        for await text in texts.prefix(1) { #expect(text == "7") }
+      }
+    }
   }
 
   @Test("A task that is cancelled during the delay of its stub ends as cancelled")
