@@ -204,10 +204,8 @@ private struct WaitingFile: Sendable {
   private var position: Int64 = 0
 
   init(named name: String) throws {
-    let path = FilePath(FileManager.default.temporaryDirectory.path).appending(
-      "HTTPCacheURLSession-\(name)-\(UUID().uuidString)")
-    descriptor = try FileDescriptor.open(
-      path, .readWrite, options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
+    let path: FilePath
+    (path, descriptor) = try TemporaryFile.make(named: name)
     // Its bytes disappear when it is closed, also if the process is killed.
     try? FileManager.default.removeItem(atPath: path.string)
   }

@@ -75,10 +75,8 @@ extension CacheBinding {
   ///
   /// - Parameters:
   ///   - template: the request that supplies everything except the head.
-  ///   - file: the file with the content; `nil` if `body` is to be sent.
   func send(
-    _ request: HTTPRequest, body: MessageBody, file: URL?, like template: URLRequest,
-    challenge: BasicChallenge
+    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
   ) async throws -> TransportResponse {
     if let url = template.url, options.isReachable?(url) == false {
       throw URLError(
@@ -86,8 +84,7 @@ extension CacheBinding {
         "The option isReachable says that \(url.host ?? "the origin") is unreachable.")
     }
     do {
-      return try await originSession.send(
-        request, body: body, file: file, like: template, challenge: challenge)
+      return try await originSession.send(request, body: body, like: template, challenge: challenge)
     } catch let error as URLError where !error.meansDisconnected {
       throw TransportFault(error)
     }

@@ -48,8 +48,10 @@ struct CachedLoad: Sendable {
   private let isIntercepted: Bool
   /// The request to answer next.
   private var request: URLRequest
-  /// The file with the request's content; `nil` if the request has it.
-  private var file: URL?
+  /// The stream with the request's content, until it is read.
+  private var stream: StreamedContent?
+  /// The content of a file or a stream; `nil` if the request has it.
+  private var content: MessageBody?
   private var redirects = 0
   private var challenges = 0
   /// Whether the request answers a challenge. Such a request goes to the origin, whatever is stored: the challenge
@@ -65,15 +67,19 @@ struct CachedLoad: Sendable {
   }
 
   /// - Parameters:
+  ///   - stream: the content of the request's stream, if it has one.
   ///   - file: the file with the request's content.
   ///   - isIntercepted: `false` if the request goes to the origin as if there were no cache.
   init(
-    request: URLRequest, file: URL? = nil, binding: CacheBinding,
+    request: URLRequest, stream: StreamedContent? = nil, file: URL? = nil, binding: CacheBinding,
     options: HTTPCacheSession.RequestOptions = .init(),
     isIntercepted: Bool = true
   ) {
     self.request = request
-    self.file = file
+    // On Linux, this would also remove the content of a request without a stream.
+    if stream != nil { self.request.httpBodyStream = nil }
+    self.stream = stream
+    content = file.map { MessageBody(FileContent($0)) }
     self.binding = binding
     self.isIntercepted = isIntercepted
     partition = options.partition ?? binding.options.partition(request)
@@ -87,7 +93,7 @@ struct CachedLoad: Sendable {
   mutating func answerFromMemory() throws -> Answer? {
     while true {
       // The store must not answer a GET with content.
-      guard isIntercepted, file == nil, let url = request.url, request.httpBodyStream == nil,
+      guard isIntercepted, content == nil, stream == nil, let url = request.url,
         request.httpBody?.isEmpty ?? true, let head = requestHead(request),
         let stored = binding.cache.storedResponse(for: head.message, policy: policy, partition: partition),
         stored.body.isInMemory
@@ -107,7 +113,8 @@ struct CachedLoad: Sendable {
   /// Returns the answer to the request, or to the last of the requests that it was redirected to. Its content is still to
   /// be read.
   mutating func answer() async throws -> Answer {
-    request = try TaskBody.inMemory(request)
+    if let stream { content = try await stream.content() }
+    stream = nil
     while true {
       guard let url = request.url, let head = requestHead(request) else {
         throw URLError(.badURL, request.url, "The request has no valid http or https URL.")
@@ -189,20 +196,15 @@ struct CachedLoad: Sendable {
           ? "The redirects exceed the limit of \(binding.options.redirectLimit)."
           : "The stored redirects lead back to a URL that they came from.")
     }
-    if target.becomesGet { file = nil }
+    if target.becomesGet { content = nil }
     request = next
     return true
   }
 
   private func respond(to head: HTTPRequest, _ challenge: BasicChallenge) async throws -> CachedResponse {
-    let body: MessageBody =
-      if let file {
-        MessageBody(FileContent(file))
-      } else {
-        request.httpBody.map { MessageBody(Array($0)) } ?? .empty
-      }
-    let transport: Transport = { [request, file, binding] forwarded, body in
-      try await binding.send(forwarded, body: body, file: file, like: request, challenge: challenge)
+    let body = content ?? request.httpBody.map { MessageBody(Array($0)) } ?? .empty
+    let transport: Transport = { [request, binding] forwarded, body in
+      try await binding.send(forwarded, body: body, like: request, challenge: challenge)
     }
     let wrapped = binding.options.middleware(transport)
     guard isIntercepted else {

@@ -56,6 +56,9 @@ public struct CachingOptions: Sendable {
   /// }
   /// ```
   ///
+  /// Content of a file, or of more than 256 KiB from a stream, is in `httpBodyStream` of the request for the closure to
+  /// read; the content that is sent stays, unless the closure sets `httpBody`.
+  ///
   /// An error that it throws ends the task. It is not called when the cache answers by itself.
   public var willSend: (@Sendable (_ request: URLRequest) throws -> URLRequest)?
 
@@ -72,8 +75,8 @@ public struct CachingOptions: Sendable {
 
   /// Wraps the session's transport, for example to record responses or to simulate failures.
   ///
-  /// It may change a request, its scheme, authority and path included: the changed request is sent. The response is stored
-  /// for the unchanged URL.
+  /// It may change a request, its scheme, authority and path included, and its content: the changed request is sent. The
+  /// response is stored for the unchanged URL.
   public var middleware: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
 
   /// Answers a challenge with a disposition and a credential.

@@ -37,14 +37,15 @@ public class CachingURLProtocol: URLProtocol {
 
   /// Starts to answer the request from the cache, or from the origin through it.
   override public func startLoading() {
-    let number = loading.withLock { $0.start() }
+    let (number, stream) = loading.withLock { ($0.start(), $0.stream(of: request)) }
     let own = LoadingProtocol(value: self, number: number)
     guard let binding = CacheBindings.shared.value(of: Self.self) else {
       return SessionQueue.wait { own.fail(URLError(.unknown), $0) }
     }
     let load: CachedLoad
     do {
-      var begun = CachedLoad(request: try TaskBody.request(request, of: task), binding: binding)
+      var begun = CachedLoad(
+        request: try TaskBody.request(request, of: task), stream: stream, binding: binding)
       if let stored = try begun.answerFromMemory(), let data = Data(inMemory: stored.response.body),
         let stored = stored.loaded(data)
       {

@@ -14,9 +14,13 @@ struct FileContent: AsyncSequence, Sendable {
   typealias Element = ArraySlice<UInt8>
   typealias Failure = any Error
 
-  private let path: FilePath
+  let path: FilePath
+  /// Removes the file when no content refers to it.
+  private let owner: TemporaryFile?
 
-  init(_ file: URL) { path = FilePath(file.path) }
+  init(_ file: URL) { (path, owner) = (FilePath(file.path), nil) }
+
+  init(_ file: TemporaryFile) { (path, owner) = (file.path, file) }
 
   func makeAsyncIterator() -> Iterator { Iterator(path: path) }
 

@@ -157,7 +157,7 @@ public final class HTTPCacheSession: Sendable {
 
   private func load(_ request: URLRequest, _ options: RequestOptions, file: URL? = nil) -> CachedLoad {
     CachedLoad(
-      request: request, file: file, binding: binding, options: options,
+      request: request, stream: StreamedContent(request), file: file, binding: binding, options: options,
       isIntercepted: binding.options.shouldIntercept(request))
   }
 

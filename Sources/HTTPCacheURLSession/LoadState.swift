@@ -15,6 +15,7 @@ package struct LoadState: Sendable {
   private var task: Task<Void, Never>?
   private var number = 0
   private var isRunning = false
+  private var stream: StreamedContent?
   /// Whether the client knows how the task ended.
   package private(set) var isAnswered = false
 
@@ -45,4 +46,10 @@ package struct LoadState: Sendable {
 
   /// Notes that the client is told how the task ended.
   package mutating func answer() { isAnswered = true }
+
+  /// Returns the content of a request's stream, which can be read once: the same for all loads.
+  package mutating func stream(of request: URLRequest) -> StreamedContent? {
+    if stream == nil { stream = StreamedContent(request) }
+    return stream
+  }
 }

@@ -45,12 +45,11 @@ final class OriginSession: Sendable {
   /// Sends a request; returns when the head of the response has arrived.
   ///
   /// - Parameters:
-  ///   - file: the file with the content; `nil` if `body` is to be sent. Foundation reads it piece by piece.
+  ///   - body: the content. Foundation reads that of a file piece by piece.
   ///   - template: the request that supplies everything except the head: timeouts, priorities and the like.
   ///   - challenge: receives the credentials for the next attempt.
   func send(
-    _ request: HTTPRequest, body: MessageBody, file: URL?, like template: URLRequest,
-    challenge: BasicChallenge
+    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
   ) async throws -> TransportResponse {
     var outgoing = template
     // The session's transport may be wrapped to send requests elsewhere. An unchanged URL stays as the caller wrote it.
@@ -73,13 +72,24 @@ final class OriginSession: Sendable {
     outgoing.httpMethod = request.method.rawValue
     outgoing.httpBodyStream = nil
     outgoing.httpBody = nil
-    if file == nil {
+    let file = (body.stream as? FileContent).map { URL(fileURLWithPath: $0.path.string) }
+    if let file {
+      // For the application's closure to read.
+      outgoing.httpBodyStream = willSend.flatMap { _ in InputStream(url: file) }
+    } else {
       let content = try await body.collect(upTo: .max)
       if !content.isEmpty { outgoing.httpBody = Data(content) }
     }
     if let willSend { outgoing = try willSend(outgoing) }
-    let task =
-      file.map { session.uploadTask(with: outgoing, fromFile: $0) } ?? session.dataTask(with: outgoing)
+    let task: URLSessionDataTask
+    if let file, outgoing.httpBody == nil {
+      outgoing.httpBodyStream = nil
+      task = session.uploadTask(with: outgoing, fromFile: file)
+    } else {
+      task = session.dataTask(with: outgoing)
+    }
+    // A temporary file is removed with the content.
+    defer { withExtendedLifetime(body) {} }
     return try await transfers.start(task, session.delegateQueue, challenge)
   }
 }

@@ -23,7 +23,8 @@ package enum TaskBody {
           "On Linux, Foundation loses the content that a URLProtocol loads for a download task. Use a data task, or a session "
             + "without the cache.")
       }
-      guard let task = task as? URLSessionUploadTask, request.httpBody == nil else { return request }
+      guard let task = task as? URLSessionUploadTask, request.httpBody == nil, request.httpBodyStream == nil
+      else { return request }
       var request = request
       request.httpBody = try FoundationInternals.content(of: task)
       if request.httpBody == nil {
@@ -35,32 +36,5 @@ package enum TaskBody {
     #else
       return request
     #endif
-  }
-
-  /// Returns the request with its content in `httpBody`: a stream can be read once, but a redirect may need the content
-  /// again.
-  package static func inMemory(_ request: URLRequest) throws -> URLRequest {
-    guard request.httpBody == nil, let stream = request.httpBodyStream else { return request }
-    var request = request
-    request.httpBodyStream = nil
-    request.httpBody = try readAll(stream)
-    return request
-  }
-
-  private static func readAll(_ stream: InputStream) throws -> Data {
-    stream.open()
-    defer { stream.close() }
-    var bytes = Data()
-    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-    while true {
-      let count = stream.read(&buffer, maxLength: buffer.count)
-      if count < 0 {
-        // On Linux, reading the error of a stream without one ends the process.
-        throw (stream.streamStatus == .error ? stream.streamError : nil)
-          ?? URLError(.requestBodyStreamExhausted)
-      }
-      if count == 0 { return bytes }
-      bytes += buffer[..<count]
-    }
   }
 }

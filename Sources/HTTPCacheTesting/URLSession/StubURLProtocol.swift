@@ -30,15 +30,16 @@ class StubURLProtocol: URLProtocol {
   override func startLoading() {
     let own = LoadingStub(value: self)
     let request = request
-    let number = loading.withLock { $0.start() }
+    let (number, stream) = loading.withLock { ($0.start(), $0.stream(of: request)) }
     do {
       guard let binding = Self.binding, let url = request.url else { throw URLError(.badURL) }
-      let whole = try TaskBody.inMemory(TaskBody.request(request, of: self.task))
+      let whole = try TaskBody.request(request, of: self.task)
       guard let head = whole.httpRequest?.adding(binding.additionalFields) else { throw URLError(.badURL) }
-      let body = Array(whole.httpBody ?? Data())
       let task = Task {
         do {
-          let answer = try await binding.stubs.answer(head, body[...])
+          let body =
+            try await stream?.content().collect(upTo: .max) ?? whole.httpBody.map { ArraySlice($0) } ?? []
+          let answer = try await binding.stubs.answer(head, body)
           let (response, bytes) = try answer.made()
           guard let response = HTTPURLResponse(httpResponse: response, url: url) else {
             throw URLError(.cannotParseResponse)

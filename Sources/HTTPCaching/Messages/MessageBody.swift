@@ -124,6 +124,11 @@ public struct MessageBody: AsyncSequence, Sendable {
     }
   }
 
+  /// The sequence that the content was made from; `nil` if it was made otherwise.
+  package var stream: (any AsyncSequence<ArraySlice<UInt8>, any Error> & Sendable)? {
+    if case .stream(let stream) = storage { stream } else { nil }
+  }
+
   /// Calls `work` with all of the content, without copying it, if it is in memory.
   ///
   /// - Returns: whether `work` was called.

@@ -16,6 +16,138 @@ import Testing
 
 @Suite("Content that is streamed to an origin and from it", .timeLimit(.minutes(10)))
 struct StreamingTests {
+  // MARK: - To the origin
+
+  /// Which session sends a request.
+  enum Way: CaseIterable, Sendable {
+    case session, cacheSession
+  }
+
+  private func send(_ request: URLRequest, _ way: Way, _ setting: Setting) async throws -> String {
+    let session = HTTPCacheSession(
+      cache: setting.cache, configuration: .ephemeral.patient)
+    let data =
+      switch way {
+      case .session: try await setting.session.data(for: request).0
+      case .cacheSession: try await session.data(for: request).0
+      }
+    return String(decoding: data, as: UTF8.self)
+  }
+
+  #if canImport(FoundationNetworking)
+    @Test("Streams that tasks feed are sent, however many there are", arguments: Way.allCases)
+    func fedByTasks(way: Way) async throws {
+      try await Setting.with { request in
+        .init(body: "\(request.body.count)")
+      } test: { setting async throws in
+        // More than Swift has threads: if each read blocked one, no task could feed the streams.
+        let count = 2 * ProcessInfo.processInfo.activeProcessorCount + 4
+        try await withThrowingTaskGroup(of: String.self) { group in
+          let feeds = (0..<count).map { _ in Feed() }
+          for feed in feeds {
+            var request = try setting.request("/", method: "POST")
+            request.httpBodyStream = feed.stream
+            group.addTask { [request] in try await send(request, way, setting) }
+          }
+          group.addTask {
+            for feed in feeds {
+              await feed.isRead.wait()
+              for _ in 0..<100 { feed.add(Data(repeating: 1, count: 5000)) }
+              feed.end()
+            }
+            return "500000"
+          }
+          for try await answer in group { #expect(answer == "500000") }
+        }
+      }
+    }
+
+    @Test("A cancelled load does not wait for its stream", arguments: Way.allCases)
+    func cancelled(way: Way) async throws {
+      try await Setting.with { _ in
+        .init()
+      } test: { setting async throws in
+        let feed = Feed()
+        defer { feed.end() }
+        var request = try setting.request("/", method: "POST")
+        request.httpBodyStream = feed.stream
+        let load = Task { [request] in try await send(request, way, setting) }
+        await feed.isRead.wait()
+        load.cancel()
+        let error = await #expect(throws: URLError.self) { try await load.value }
+        #expect(error?.code == .cancelled)
+        #expect(setting.origin.requestCount == 0)
+      }
+    }
+  #endif
+
+  @Test(
+    "A long stream arrives unchanged, also through a redirect that keeps the method",
+    arguments: Way.allCases, [100_000, 3_000_000])
+  func long(way: Way, count: Int) async throws {
+    let body = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    try await Setting.with { request in
+      request.target == "/from"
+        ? .init(status: 307, fields: [.location: "/to"])
+        : .init(body: "\(request.method) \(request.body.elementsEqual(body))")
+    } test: { setting async throws in
+      var request = try setting.request("/from", method: "POST")
+      request.httpBodyStream = InputStream(data: body)
+      #expect(try await send(request, way, setting) == "POST true")
+      #expect(setting.origin.requests.map(\.body.count) == [count, count])
+    }
+  }
+
+  @Test("A middleware may replace the content of a long stream, and willSend may read it")
+  func changed() async throws {
+    var options = CachingOptions()
+    options.middleware = { transport in
+      { request, body in
+        request.path == "/middleware"
+          ? try await transport(request, MessageBody(Array("replaced".utf8)))
+          : try await transport(request, body)
+      }
+    }
+    let seen = Mutex(0)
+    options.willSend = { request in
+      guard let stream = request.httpBodyStream else { return request }
+      stream.open()
+      defer { stream.close() }
+      var buffer = [UInt8](repeating: 0, count: 64 << 10)
+      while case let count = stream.read(&buffer, maxLength: buffer.count), count > 0 {
+        seen.withLock { $0 += count }
+      }
+      return request
+    }
+    try await Setting.with(options: options) { request in
+      .init(body: "\(request.body.count)")
+    } test: { setting async throws in
+      for (path, count) in [("/middleware", 8), ("/plain", 1_000_000)] {
+        var request = try setting.request(path, method: "POST")
+        request.httpBodyStream = InputStream(data: Data(count: 1_000_000))
+        #expect(try await setting.load(request).text == "\(count)")
+      }
+      #expect(seen.withLock { $0 } == 1_000_000)
+    }
+  }
+
+  #if canImport(FoundationNetworking)
+    @Test("An upload task with a streamed request sends its stream")
+    func streamedUpload() async throws {
+      let arrived = Gate()
+      try await Setting.with { _ in
+        arrived.open()
+        return .init()
+      } test: { setting async throws in
+        var request = try setting.request("/", method: "PUT")
+        request.httpBodyStream = InputStream(data: Data(count: 1000))
+        setting.session.uploadTask(withStreamedRequest: request).resume()
+        await arrived.wait()
+        #expect(setting.origin.requests.map(\.body.count) == [1000])
+      }
+    }
+  #endif
+
   // MARK: - From the origin
 
   @Test("If a reader leaves early, little more of the content is sent")
@@ -56,7 +188,8 @@ struct StreamingTests {
       var tasks: [URLSessionDataTask] = []
       for number in 0..<count {
         var request = try setting.request("/\(number)", method: number.isMultiple(of: 2) ? "GET" : "POST")
-        if number % 2 == 1 { request.httpBody = Data(count: 3) }
+        if number % 4 == 1 { request.httpBody = Data(count: 3) }
+        if number % 4 == 3 { request.httpBodyStream = InputStream(data: Data(count: 3)) }
         tasks.append(
           setting.session.dataTask(with: request) { data, _, error in
             ended.yield(error.map { "\($0)" } ?? String(decoding: data ?? Data(), as: UTF8.self))
@@ -75,3 +208,48 @@ struct StreamingTests {
     }
   }
 }
+
+#if canImport(FoundationNetworking)
+  /// The other end of a stream whose reader waits until something is added.
+  private final class Feed: Sendable {
+    private let available = DispatchSemaphore(value: 0)
+    private let pieces = Mutex<[Data]>([])
+    /// Opened when a read begins.
+    let isRead = Gate()
+
+    func add(_ data: Data) {
+      pieces.withLock { $0.append(data) }
+      available.signal()
+    }
+
+    func end() { available.signal() }
+
+    fileprivate func next() -> Data? {
+      isRead.open()
+      available.wait()
+      return pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    }
+
+    var stream: InputStream { FedStream(self) }
+  }
+
+  private final class FedStream: InputStream {
+    private let feed: Feed
+
+    init(_ feed: Feed) {
+      self.feed = feed
+      super.init(data: Data())
+    }
+
+    override func open() {}
+    override func close() {}
+    override var streamStatus: Stream.Status { .open }
+    override var hasBytesAvailable: Bool { true }
+
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
+      guard let piece = feed.next() else { return 0 }
+      piece.copyBytes(to: buffer, count: piece.count)
+      return piece.count
+    }
+  }
+#endif

@@ -216,7 +216,7 @@ struct StubbedSessionTests {
       for number in 1...20 {
         var request = URLRequest(url: try #require(URL(string: "https://api.test/slow")))
         request.httpMethod = "POST"
-        request.httpBody = Data(count: 7)
+        request.httpBodyStream = InputStream(data: Data(count: 7))
         let (texts, ended) = AsyncStream.makeStream(of: String.self)
         let task = session.dataTask(with: request) { data, _, error in
           ended.yield(error.map { "\($0)" } ?? String(decoding: data ?? Data(), as: UTF8.self))
