@@ -18,6 +18,8 @@ struct CachedLoad: Sendable {
   struct Answer: Sendable {
     var response: CachedResponse
     var url: URL
+    /// The URLs that redirected to it, in order.
+    var redirected: [URL]
     /// The response as Foundation's type, if it has been made already.
     var made: HTTPURLResponse?
 
@@ -52,6 +54,8 @@ struct CachedLoad: Sendable {
   private var stream: StreamedContent?
   /// The content of a file or a stream; `nil` if the request has it.
   private var content: MessageBody?
+  /// The URLs that redirected the request.
+  private var redirected: [URL] = []
   private var redirects = 0
   private var challenges = 0
   /// Whether the request answers a challenge. Such a request goes to the origin, whatever is stored: the challenge
@@ -99,10 +103,10 @@ struct CachedLoad: Sendable {
         stored.body.isInMemory
       else { return nil }
       if let made = binding.recentResponses.response(with: stored.storedHead, url: url) {
-        return Answer(response: stored, url: url, made: made)
+        return Answer(response: stored, url: url, redirected: redirected, made: made)
       }
       guard try follow(stored.head, of: head, isReplayed: true) else {
-        var answer = Answer(response: stored, url: url)
+        var answer = Answer(response: stored, url: url, redirected: redirected)
         answer.made = answer.httpURLResponse
         binding.recentResponses.keep(answer.made, with: stored.storedHead, url: url)
         return answer
@@ -136,7 +140,7 @@ struct CachedLoad: Sendable {
       }
       let isReplayed = response.source == .hit || response.source == .stale
       guard try follow(response.head, of: head, isReplayed: isReplayed) else {
-        return Answer(response: response, url: url)
+        return Answer(response: response, url: url, redirected: redirected)
       }
       // A redirect is read to its end too, so that it is stored; its content is for people.
       try await response.body.readToEnd()
@@ -197,6 +201,7 @@ struct CachedLoad: Sendable {
           : "The stored redirects lead back to a URL that they came from.")
     }
     if target.becomesGet { content = nil }
+    redirected.append(url)
     request = next
     return true
   }

@@ -30,8 +30,8 @@ extension HTTPCacheSession {
   ///
   /// A stored response is kept as it is, whatever its age. Otherwise the URL is loaded first. Later responses for the URL
   /// are kept in its place. The URL is kept until ``release(_:options:)``, or until its response or everything is removed
-  /// by the application; see `HTTPCache.pin(_:partition:)`. If the URL redirects, the last URL is kept as well, and
-  /// listed; release both.
+  /// by the application; see `HTTPCache.pin(_:partition:)`. If the URL redirects, all URLs up to the last one are kept as
+  /// well, and listed; release each.
   ///
   /// The cache needs a directory. All kept responses take at most `HTTPCache.Configuration.pinnedShare` of its disk.
   ///
@@ -40,31 +40,38 @@ extension HTTPCacheSession {
   ///   - options: the options of the request.
   /// - Returns: the answer; its content is in the cache.
   /// - Throws: as ``data(for:options:)``; `URLError.badServerResponse` if the status is not 2xx, and
-  ///   `URLError.resourceUnavailable` if the response may not be stored. `StoreError` if the cache has no disk (`noDisk`),
-  ///   or the limit would be exceeded (`pinLimit`). The URL is then as before.
+  ///   `URLError.resourceUnavailable` if the response, or a redirect that leads to it, is not stored. `StoreError` if the
+  ///   cache has no disk (`noDisk`), or the limit would be exceeded (`pinLimit`). The URL is then as before.
   @discardableResult
   public func keep(_ url: URL, options: RequestOptions = RequestOptions()) async throws -> Answer {
     let request = URLRequest(url: url, cachePolicy: .returnCacheDataElseLoad)
+    // That of the first request is also that of its redirects.
+    let partition = partition(of: request, options)
     // First, so that the response is not evicted between its end and the pin.
-    let wasKept = try await pin(request, options)
+    var added = try await pin(request, partition) ? [] : [request]
     do {
       let (bytes, answer) = try await bytes(for: request, options: options)
       for try await _ in bytes.chunks {}
       guard (200..<300).contains(answer.response.statusCode) else {
         throw URLError(.badServerResponse, url, "The status is \(answer.response.statusCode).")
       }
-      let last = URLRequest(url: answer.response.url ?? url)
-      // Again: now the response has its bytes, and may be in memory only.
-      _ = try await pin(request, options)
-      let wasLastKept = try await pin(last, options)
-      guard await isStored(last, options) else {
-        if !wasLastKept { _ = try await unpin(last, options) }
-        let reason = answer.storage.map { "\($0)" } ?? "It was removed meanwhile."
-        throw URLError(.resourceUnavailable, url, "The response is not stored. \(reason)")
+      let last = answer.response.url ?? url
+      for passed in answer.redirected + [last] {
+        let next = URLRequest(url: passed)
+        // The first once more: now the response has its bytes, and may be in memory only.
+        if try await !pin(next, partition) { added.append(next) }
+        guard await isStored(next, partition) else {
+          throw URLError(
+            .resourceUnavailable, url,
+            passed == last
+              ? "The response is not stored. \(answer.storage.map { "\($0)" } ?? "It was removed meanwhile.")"
+              : "The redirect of \(passed) is not stored, so it cannot be followed offline. The origin, or the option "
+                + "lifetime, must give it a lifetime.")
+        }
       }
       return answer
     } catch {
-      if !wasKept { _ = try? await unpin(request, options) }
+      for request in added { _ = try? await unpin(request, partition) }
       throw error
     }
   }
@@ -78,7 +85,8 @@ extension HTTPCacheSession {
   /// - Throws: `StoreError` if the disk fails; the URL may then be kept again when the cache is opened the next time.
   @discardableResult
   public func release(_ url: URL, options: RequestOptions = RequestOptions()) async throws -> Bool {
-    try await unpin(URLRequest(url: url), options)
+    let request = URLRequest(url: url)
+    return try await unpin(request, partition(of: request, options))
   }
 
   /// The URLs that are kept, in the order in which they were kept, in all partitions of the cache.
@@ -93,34 +101,38 @@ extension HTTPCacheSession {
   // MARK: - On the threads for the disk
 
   /// Returns whether the URL was pinned before.
-  private func pin(_ request: URLRequest, _ options: RequestOptions) async throws -> Bool {
-    try await onDisk(request, options) { cache, head, partition in
+  private func pin(_ request: URLRequest, _ partition: String?) async throws -> Bool {
+    try await onDisk(request, partition) { cache, head, partition in
       let wasPinned = cache.isPinned(head, partition: partition)
       try cache.pin(head, partition: partition)
       return wasPinned
     }
   }
 
-  private func unpin(_ request: URLRequest, _ options: RequestOptions) async throws -> Bool {
-    try await onDisk(request, options) { cache, head, partition in try cache.unpin(head, partition: partition)
+  private func unpin(_ request: URLRequest, _ partition: String?) async throws -> Bool {
+    try await onDisk(request, partition) { cache, head, partition in
+      try cache.unpin(head, partition: partition)
     }
   }
 
-  private func isStored(_ request: URLRequest, _ options: RequestOptions) async -> Bool {
-    let isStored = try? await onDisk(request, options) { cache, head, partition in
+  private func isStored(_ request: URLRequest, _ partition: String?) async -> Bool {
+    let isStored = try? await onDisk(request, partition) { cache, head, partition in
       cache.hasPinnedResponse(head, partition: partition)
     }
     return isStored ?? false
   }
 
+  private func partition(of request: URLRequest, _ options: RequestOptions) -> String? {
+    options.partition ?? self.options.partition(request)
+  }
+
   private func onDisk<Result: Sendable>(
-    _ request: URLRequest, _ options: RequestOptions,
+    _ request: URLRequest, _ partition: String?,
     _ body: @escaping @Sendable (HTTPCache, HTTPRequest, String?) throws -> Result
   ) async throws -> Result {
     guard let head = HTTPRequest(request) else {
       throw URLError(.unsupportedURL, request.url, "The URL is neither http nor https.")
     }
-    let partition = options.partition ?? self.options.partition(request)
     return try await BlockingExecutor.run { [cache] in
       Swift.Result { try body(cache, head, partition) }
     }.get()

@@ -219,12 +219,15 @@ extension HTTPCacheSession {
     /// With ``HTTPCacheSession/bytes(for:options:)`` it is made before the content arrives, so its `cacheStatus` says what
     /// the cache intends; ``storage`` says what happened.
     public let response: HTTPURLResponse
+    /// The URLs that redirected to it, in order.
+    let redirected: [URL]
     /// The same without its content: it knows the outcome of storing when the content has been read.
     private let cached: CachedResponse
 
     init?(_ answer: CachedLoad.Answer) {
       guard let loaded = answer.loaded(Data()) else { return nil }
       response = loaded.response
+      redirected = answer.redirected
       var cached = answer.response
       cached.body = .empty
       self.cached = cached
@@ -233,7 +236,7 @@ extension HTTPCacheSession {
     /// Returns the answer after its content has been read: its fields then say whether the response was stored in the end.
     fileprivate func settled() -> Answer {
       guard cached.knownCacheStatus != cached.cacheStatus, let url = response.url else { return self }
-      return Answer(CachedLoad.Answer(response: cached, url: url)) ?? self
+      return Answer(CachedLoad.Answer(response: cached, url: url, redirected: redirected)) ?? self
     }
 
     /// Where the response came from.

@@ -19,6 +19,7 @@ import Testing
 struct KeepingTests {
   /// Runs a test with an origin and a session, whose cache has a small disk.
   private func with(
+    options: CachingOptions = CachingOptions(),
     _ configure: (inout HTTPCache.Configuration) -> Void = { _ in },
     test body: (LoopbackOrigin, HTTPCacheSession) async throws -> Void
   ) async throws {
@@ -34,6 +35,8 @@ struct KeepingTests {
       case "/missing": .init(status: 404, body: "none")
       case "/secret": .init(fields: [.cacheControl: "no-store"], body: "secret")
       case "/moved": .init(status: 301, fields: [.location: "/article", .cacheControl: "max-age=86400"])
+      case "/chain": .init(status: 308, fields: [.location: "/moved", .cacheControl: "max-age=86400"])
+      case "/found": .init(status: 302, fields: [.location: "/moved"])
       case "/large":
         .init(fields: [.cacheControl: "max-age=86400"], body: String(repeating: "l", count: 400_000))
       case "/post": .init(fields: [:], body: "posted")
@@ -45,7 +48,8 @@ struct KeepingTests {
       }
     }
     do {
-      try await body(origin, HTTPCacheSession(cache: cache, configuration: .ephemeral.patient))
+      try await body(
+        origin, HTTPCacheSession(cache: cache, options: options, configuration: .ephemeral.patient))
     } catch {
       await origin.stop()
       throw error
@@ -100,13 +104,42 @@ struct KeepingTests {
     }
   }
 
-  @Test("A redirect is kept with its target")
-  func redirects() async throws {
+  @Test(
+    "Redirects are kept with their target, whatever was stored before",
+    arguments: [[], ["/moved", "/chain"]])
+  func redirects(loaded: [String]) async throws {
     try await with { origin, session async throws in
-      let answer = try await session.keep(url("/moved", origin))
+      for path in loaded { _ = try await session.data(from: url(path, origin)) }
+      let answer = try await session.keep(url("/chain", origin))
       #expect(answer.response.url?.path == "/article")
-      #expect(session.kept.map(\.url.path) == ["/moved", "/article"])
+      #expect(session.kept.map(\.url.path) == ["/chain", "/moved", "/article"])
+      #expect(session.kept.allSatisfy { $0.byteCount > 0 })
       for number in 0..<100 { _ = try await session.data(from: url("/other/\(number)", origin)) }
+      await origin.stop()
+      #expect(try await session.data(for: stored(url("/chain", origin))).0.count == 108)
+    }
+  }
+
+  @Test("If a redirect is not stored, nothing new is kept, and the error names it")
+  func redirectNotStored() async throws {
+    try await with { origin, session async throws in
+      try await session.keep(url("/article", origin))
+      let error = await #expect(throws: URLError.self) { try await session.keep(url("/found", origin)) }
+      #expect(error?.code == .resourceUnavailable)
+      #expect(error?.localizedDescription.contains("redirect of \(origin.url("/found"))") == true)
+      #expect(session.kept.map(\.url.path) == ["/article"])
+    }
+  }
+
+  @Test(
+    "A redirect and its target are kept in the partition of the first request",
+    arguments: ["/moved", "/article"])
+  func partition(path: String) async throws {
+    var options = CachingOptions()
+    options.partition = { $0.url?.path == path ? "own" : nil }
+    try await with(options: options) { origin, session async throws in
+      try await session.keep(url("/moved", origin))
+      #expect(session.kept.map(\.partition) == (path == "/moved" ? ["own", "own"] : ["", ""]))
       await origin.stop()
       #expect(try await session.data(for: stored(url("/moved", origin))).0.count == 108)
     }
