@@ -27,7 +27,7 @@ struct MigrationTests {
     let isReachable = Mutex(true)
     var options = CachingOptions()
     options.isReachable = { _ in isReachable.withLock { $0 } }
-    options.lifetime = { _, response in [200, 304].contains(response.statusCode) ? .zero : nil }
+    options.lifetime = { _, response in response.statusCode < 400 ? .zero : nil }
     try await Setting.with(options: options, configure: { $0.rules.whenDisconnected = .anyStored }) {
       request in
       var fields: HTTPFields = [.eTag: "\"1\""]
@@ -44,6 +44,31 @@ struct MigrationTests {
       let error = await #expect(throws: URLError.self) { try await setting.load("/other") }
       #expect(error?.code == .notConnectedToInternet)
       #expect(setting.origin.requestCount == 2)
+    }
+  }
+
+  @Test(
+    "The same lifetime stores redirects, so that they can be followed offline",
+    arguments: [301, 302, 303, 307, 308], [nil, "no-store"])
+  func redirectsOffline(status: Int, directives: String?) async throws {
+    let isReachable = Mutex(true)
+    var options = CachingOptions()
+    options.isReachable = { _ in isReachable.withLock { $0 } }
+    options.lifetime = { _, response in response.statusCode < 400 ? .zero : nil }
+    try await Setting.with(options: options, configure: { $0.rules.whenDisconnected = .anyStored }) {
+      request in
+      var fields: HTTPFields = [:]
+      if let directives { fields[.cacheControl] = directives }
+      if request.target == "/page" { return .init(fields: fields, body: "page") }
+      fields[.location] = "/page"
+      return .init(status: status, fields: fields)
+    } test: { setting async throws in
+      #expect(try await setting.load("/").text == "page")
+      #expect(try await setting.load("/").source == .network)
+      #expect(setting.origin.requestCount == 4)
+      isReachable.withLock { $0 = false }
+      let answer = try await setting.load("/")
+      #expect((answer.source, answer.text) == (.stale, "page"))
     }
   }
 

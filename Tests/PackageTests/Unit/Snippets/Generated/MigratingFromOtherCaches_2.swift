@@ -19,7 +19,7 @@ private func MigratingFromOtherCaches_2() async throws {
     configuration.rules.whenDisconnected = .anyStored
     var options = CachingOptions()
     options.isReachable = { _ in isConnected() }
-    options.lifetime = { _, response in [200, 304].contains(response.statusCode) ? .zero : nil }
+    options.lifetime = { _, response in response.statusCode < 400 ? .zero : nil }
     return .caching(with: try HTTPCache(configuration), options: options)
   }
 }
