@@ -76,7 +76,8 @@ public struct CachingOptions: Sendable {
   /// Wraps the session's transport, for example to record responses or to simulate failures.
   ///
   /// It may change a request, its scheme, authority and path included, and its content: the changed request is sent. The
-  /// response is stored for the unchanged URL.
+  /// response is stored for the unchanged URL. To send the request once more, call the transport again. A load through the
+  /// session does not wait for the request that the middleware is called for, and calls the middleware again.
   public var middleware: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
 
   /// Answers a challenge with a disposition and a credential.

@@ -20,6 +20,8 @@ import HTTPTypesFoundation
 /// because on Linux all but the last piece would be lost.
 public class CachingURLProtocol: URLProtocol {
   private let loading = Mutex(LoadState())
+  /// The fetches in whose middleware the task was made. On Linux, this object is made by the thread that resumes the task.
+  private let enclosing = EnclosingFetches.current
 
   // MARK: - URLProtocol
 
@@ -56,10 +58,10 @@ public class CachingURLProtocol: URLProtocol {
     } catch {
       return SessionQueue.wait { own.fail(error, $0) }
     }
-    let task = Task {
+    let task = Task { [enclosing] in
       var load = load
       do {
-        let loaded = try await load.run()
+        let loaded = try await EnclosingFetches.$current.withValue(enclosing) { try await load.run() }
         SessionQueue.hold(of: own.value.task) { own.succeed(loaded, $0) }
       } catch {
         SessionQueue.hold(of: own.value.task) { own.fail(error, $0) }

@@ -128,6 +128,8 @@ final class Fetch: Sendable {
   }
 
   private let state: Mutex<State>
+  private let number = Fetch.count.wrappingAdd(1, ordering: .relaxed).newValue
+  private static let count = Atomic(0)
   /// What other requests must have to join it; `nil` if none can.
   let key: FetchKey?
   /// The moment when the fetch began, in the history of removals and invalidations; `nil` if other requests cannot join
@@ -202,6 +204,9 @@ final class Fetch: Sendable {
     set { state.withLock { $0.span = newValue } }
   }
 
+  /// Whether the current task runs in the transport of this fetch, and must not wait for it.
+  var isEnclosing: Bool { EnclosingFetches.current.contains(number) }
+
   /// How many callers want the response, not counting the leader.
   var followerCount: Int { state.withLock { $0.followerClaims } }
 
@@ -218,7 +223,8 @@ final class Fetch: Sendable {
   ) {
     self.lease = lease
     let task = Task(executorPreference: executor) { [self] in
-      await body(self)
+      let enclosing = EnclosingFetches.current.adding(number)
+      await EnclosingFetches.$current.withValue(enclosing) { await body(self) }
       finish(.abandoned)
       deliver(.failure(CancellationError()))
     }

@@ -75,9 +75,11 @@ public struct PendingRequest: Sendable {
     let (claim, isLeader) = fetches.join(fetchKey, at: store.removalToken(for: StoreKey(key.bytes))) {
       store.mayBeRemoved(key, since: $0)
     }
-    handle(
-      isLeader
-        ? .leads(claim, isLate: fetches.mayHaveEnded(fetchKey, since: endCount)) : .follows(claim))
+    if isLeader {
+      handle(.leads(claim, isLate: fetches.mayHaveEnded(fetchKey, since: endCount)))
+    } else {
+      handle(claim.fetch.isEnclosing ? .leads(Fetch.make(in: fetches), isLate: false) : .follows(claim))
+    }
   }
 
   @inline(never)

@@ -19,7 +19,7 @@ import Testing
 struct HookTests {
   enum Kind: CaseIterable, Sendable { case urlSession, cacheSession }
 
-  struct Loaded {
+  struct Loaded: Sendable {
     var status: Int
     var text: String
     var url: URL?
@@ -30,7 +30,7 @@ struct HookTests {
   /// Runs a test with a function that loads a path through the session.
   private func with(
     _ kind: Kind, _ options: CachingOptions, _ handler: @escaping LoopbackOrigin.Handler,
-    test body: (Setting, (String) async throws -> Loaded) async throws -> Void
+    test body: (Setting, @escaping @Sendable (String) async throws -> Loaded) async throws -> Void
   ) async throws {
     try await Setting.with(options: options, handler) { setting async throws in
       let session = HTTPCacheSession(
@@ -154,6 +154,33 @@ struct HookTests {
       let error = await #expect(throws: URLError.self) { try await load("/a") }
       #expect(error?.code == .userAuthenticationRequired)
       #expect(setting.origin.requestCount == 0)
+    }
+  }
+
+  // MARK: - middleware
+
+  @Test(
+    "A middleware may load the URL that it was called for, itself or by way of another",
+    arguments: Kind.allCases, ["/a", "/b"])
+  func ownURL(kind: Kind, next: String) async throws {
+    typealias Load = @Sendable (String) async throws -> Loaded
+    let inner = Mutex<(paths: [String], load: Load?)>(([next, "/a"], nil))
+    var options = CachingOptions()
+    options.middleware = { transport in
+      { request, body in
+        let (path, load) = inner.withLock { ($0.paths.isEmpty ? nil : $0.paths.removeFirst(), $0.load) }
+        if let path, let load { #expect(try await load(path).text == path) }
+        return try await transport(request, body)
+      }
+    }
+    try await with(kind, options) { request in
+      .init(fields: [.cacheControl: "max-age=60"], body: request.target)
+    } test: { setting, load async throws in
+      inner.withLock { $0.load = load }
+      // The test's clock stands still: a request that waits for itself would do so for good.
+      #expect(try await load("/a").text == "/a")
+      #expect(setting.origin.requests.map(\.target) == ["/a", next, "/a"])
+      #expect(try await load("/a").source == .hit)
     }
   }
 
