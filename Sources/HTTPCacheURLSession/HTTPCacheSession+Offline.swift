@@ -85,9 +85,13 @@ extension HTTPCacheSession {
   /// var stored = request
   /// stored.cachePolicy = .returnCacheDataElseLoad
   /// show(try await session.data(for: stored).0)
+  /// let updates = session.updates(for: request)
   /// Task { try await session.data(for: request) }    // revalidates it if it is stale
-  /// for await _ in session.updates(for: request) { show(try await session.data(for: stored).0) }
+  /// for await _ in updates { show(try await session.data(for: stored).0) }
   /// ```
+  ///
+  /// Content is stored before its load ends. So a load that has ended makes no element, and one that ends later does, the
+  /// first one included.
   ///
   /// Updates of redirect targets belong to the targets.
   public func updates(

@@ -113,6 +113,34 @@ struct PrefetchTests {
     }
   }
 
+  @Test("If updates are watched after the first load, content is shown once, and new content once")
+  func follow() async throws {
+    let version = Mutex(0)
+    try await with { request in
+      .init(
+        fields: [.cacheControl: "max-age=0"],
+        bytes: Array("\(request.target) \(version.withLock { $0 })".utf8),
+        isChunked: request.target.hasSuffix("0"))
+    } test: { setting, session async throws in
+      for number in 0..<50 {
+        version.withLock { $0 = 1 }
+        let request = try setting.request("/\(number)")
+        var stored = request
+        stored.cachePolicy = .returnCacheDataElseLoad
+        var shown = [String(decoding: try await session.data(for: stored).0, as: UTF8.self)]
+        let updates = session.updates(for: stored)
+        version.withLock { $0 = 2 }
+        let refresh = Task { [request] in try await session.data(for: request) }
+        for await _ in updates {
+          shown.append(String(decoding: try await session.data(for: stored).0, as: UTF8.self))
+          break
+        }
+        _ = try await refresh.value
+        #expect(shown == ["/\(number) 1", "/\(number) 2"])
+      }
+    }
+  }
+
   @Test("Stored content is shown at once, and an update says when there is new content")
   func offlineFirst() async throws {
     let version = Mutex("old")

@@ -14,8 +14,8 @@ import HTTPCacheURLSession
 private func Offline_3() async throws {
   func follow(_ url: URL, with session: HTTPCacheSession, show: (Data) -> Void) async throws {
     let stored = URLRequest(url: url, cachePolicy: .returnCacheDataElseLoad)
-    let updates = session.updates(for: stored)
     show(try await session.data(for: stored).0)
+    let updates = session.updates(for: stored)
     let refresh = Task { try await session.data(for: URLRequest(url: url)) }
     defer { refresh.cancel() }
     for await _ in updates { show(try await session.data(for: stored).0) }
