@@ -10,23 +10,21 @@ import HTTPTypes
   import FoundationNetworking
 #endif
 
-/// The cache and the transport of one `URLProtocol` class.
-///
-/// A session makes its protocol objects itself, from the class alone. On Linux nothing in them leads back to the
-/// session: a property set on the request does not, and a header would reach the wire. So every configuration gets
-/// its own class, and the class is the key to its binding.
+/// The cache, the options and the settings of one session.
 final class CacheBinding: Sendable {
   let cache: HTTPCache
   let options: CachingOptions
   let recentResponses = RecentResponses()
   private let configuration: SendableConfiguration
-  private let origin = Mutex<OriginSession?>(nil)
+  private let origin: OriginSessions.Key
   private let known = Mutex(KnownCredentials())
 
+  /// - Parameter configuration: the session's own; nothing changes it.
   init(cache: HTTPCache, options: CachingOptions, configuration: URLSessionConfiguration) {
     self.cache = cache
     self.options = options
     self.configuration = SendableConfiguration(configuration)
+    origin = OriginSessions.Key(configuration, options.authenticate)
   }
 
   /// The configuration's policy, for requests without their own.
@@ -58,15 +56,13 @@ final class CacheBinding: Sendable {
     }
   }
 
-  /// The session that talks to origins. It is made at its first use, so that it has all settings that the configuration
-  /// had when its own session was made.
-  private var originSession: OriginSession {
-    origin.withLock { origin in
-      if let origin { return origin }
-      let made = OriginSession(configuration.value, options)
-      origin = made
-      return made
+  /// Returns the partition of a task's responses; the option sees the request with the session's own fields.
+  func partition(of request: URLRequest) -> String? {
+    var request = request
+    for (name, value) in additionalFields where request.value(forHTTPHeaderField: name) == nil {
+      request.setValue(value, forHTTPHeaderField: name)
     }
+    return options.partition(request)
   }
 }
 
@@ -84,7 +80,8 @@ extension CacheBinding {
         "The option isReachable says that \(url.host ?? "the origin") is unreachable.")
     }
     do {
-      return try await originSession.send(request, body: body, like: template, challenge: challenge)
+      return try await OriginSessions.shared.lease(origin).send(
+        request, body: body, like: template, challenge: challenge, willSend: options.willSend)
     } catch let error as URLError where !error.meansDisconnected {
       throw TransportFault(error)
     }
@@ -137,15 +134,3 @@ extension URLError {
     }
   }
 }
-
-/// All bindings, by the class that was made for each.
-enum CacheBindings: ClassMaker {
-  static let shared = ClassTable<CacheBindings, CacheBinding>()
-
-  static func makeClass<Digits>(_ digits: Digits.Type) -> CachingURLProtocol.Type {
-    BoundURLProtocol<Digits>.self
-  }
-}
-
-/// The class that one configuration lists.
-final class BoundURLProtocol<Digits>: CachingURLProtocol {}

@@ -86,7 +86,7 @@ struct CachedLoad: Sendable {
     content = file.map { MessageBody(FileContent($0)) }
     self.binding = binding
     self.isIntercepted = isIntercepted
-    partition = options.partition ?? binding.options.partition(request)
+    partition = options.partition ?? binding.partition(of: request)
     lifetime = options.lifetime
   }
 
@@ -235,10 +235,10 @@ struct CachedLoad: Sendable {
   /// The URL to load next.
   var url: URL? { request.url }
 
-  /// The request's own policy, or the session's if the request has the default one.
+  /// The policy of the option or of the request, or the session's if the request has the default one.
   private var policy: RequestCachePolicy {
     if isAnswer { return .reloadIgnoringLocalCacheData }
-    let own = request.cachePolicy
+    let own = binding.options.policy?(request) ?? request.cachePolicy
     return RequestCachePolicy(own == .useProtocolCachePolicy ? binding.sessionPolicy : own)
   }
 

@@ -71,7 +71,17 @@ public struct CachingOptions: Sendable {
 
   /// The partition of a task's responses, for example its account or site; `nil` for the cache's own. It is called with
   /// the task's first request, and also holds for the targets of redirects.
+  ///
+  /// ```swift
+  /// options.partition = { $0.value(forHTTPHeaderField: "Authorization") }
+  /// ```
+  ///
+  /// The request has the `httpAdditionalHeaders` of its session.
   public var partition: @Sendable (_ request: URLRequest) -> String? = { _ in nil }
+
+  /// The cache policy of a request, in place of its own `cachePolicy`; `nil` leaves it as it is. It is called again for the
+  /// targets of redirects.
+  public var policy: (@Sendable (_ request: URLRequest) -> URLRequest.CachePolicy?)?
 
   /// Wraps the session's transport, for example to record responses or to simulate failures.
   ///

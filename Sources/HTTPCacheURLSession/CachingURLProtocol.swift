@@ -13,7 +13,7 @@ import HTTPTypesFoundation
 #endif
 
 /// Answers the requests of a `URLSession` through an `HTTPCache`; switched on by
-/// `URLSessionConfiguration.caching(with:base:)`.
+/// `URLSessionConfiguration.caching(with:base:)`. Without that call, its requests fail with an error that says so.
 ///
 /// The class only translates: the cache decides what may be stored and reused. It follows redirects itself, each hop
 /// through the cache, because on Linux the client's redirect call ends the process. It delivers the body in one piece,
@@ -27,9 +27,11 @@ public class CachingURLProtocol: URLProtocol {
 
   /// Whether the request is for the cache: `http` or `https`, and `CachingOptions/shouldIntercept` agrees.
   override public class func canInit(with request: URLRequest) -> Bool {
-    guard let binding = CacheBindings.shared.value(of: self) else { return false }
-    return switch request.url?.scheme?.lowercasedASCII {
-    case "http", "https": request.url?.host?.isEmpty == false && binding.options.shouldIntercept(request)
+    switch request.url?.scheme?.lowercasedASCII {
+    case "http", "https":
+      // Without its cache, the request fails with an explanation.
+      request.url?.host?.isEmpty == false
+        && CacheCarriers.carrier(of: self)?.options.shouldIntercept(request) ?? true
     default: false
     }
   }
@@ -41,11 +43,9 @@ public class CachingURLProtocol: URLProtocol {
   override public func startLoading() {
     let (number, stream) = loading.withLock { ($0.start(), $0.stream(of: request)) }
     let own = LoadingProtocol(value: self, number: number)
-    guard let binding = CacheBindings.shared.value(of: Self.self) else {
-      return SessionQueue.wait { own.fail(URLError(.unknown), $0) }
-    }
     let load: CachedLoad
     do {
+      let binding = try CacheBinding.find(for: task, Self.self, request)
       var begun = CachedLoad(
         request: try TaskBody.request(request, of: task), stream: stream, binding: binding)
       if let stored = try begun.answerFromMemory(), let data = Data(inMemory: stored.response.body),

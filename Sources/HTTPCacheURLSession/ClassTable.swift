@@ -13,8 +13,8 @@ package protocol ClassMaker {
 
 /// Values, each with a class made for it.
 ///
-/// A session makes its protocol objects from their class alone, and on Linux nothing in them leads back to the session.
-/// So a value is found by its class. The class stays for the life of the process, as every class does, and so does the
+/// A session makes its protocol objects from their class alone, and asks the class whether it answers a request. So a value
+/// is found by its class. The class stays for the life of the process, as every class does, and so does the
 /// value.
 package final class ClassTable<Maker: ClassMaker, Value: Sendable>: Sendable {
   private struct State {

@@ -12,12 +12,15 @@ import Foundation
   /// | Property | Type | Read | If it is missing |
   /// |---|---|---|---|
   /// | `URLSessionTask.workQueue` | `DispatchQueue` | for each task whose client is called from another thread | `SessionQueue` makes the calls without the queue |
+  /// | `URLSessionTask.session` | an optional `URLSession` | for the first task of each session | the configuration that `caching(with:)` made stands for its only session; after a change of it, tasks fail |
   /// | `URLSessionTask.knownBody` | an enumeration with a `DispatchData`, `Data` or `URL` | for each upload task without `httpBody` | the task fails with `requestBodyStreamExhausted`: an empty upload would be worse |
+  /// | `URLSession.workQueue` | `DispatchQueue` | for each session, whose first task found it, and which has the session's settings after that | as for `URLSessionTask.session` |
   /// | `URLSession.multiHandle.queue` | `DispatchQueue` | for each session to origins | much more may arrive in memory after a transfer was cancelled |
   ///
   /// Foundation has them in Swift 6.2 and 6.3. Reflection only looks for names, so another Foundation cannot crash it. A
   /// property that is missing is counted, and logged once. A test fails if this Foundation does not have them.
   enum FoundationInternals {
+    static let session = HiddenProperty<URLSession>("session")
     static let workQueue = HiddenProperty<DispatchQueue>("workQueue")
     private static let knownBody = HiddenProperty<Any>("knownBody")
     private static let multiHandle = HiddenProperty<AnyObject>("multiHandle")

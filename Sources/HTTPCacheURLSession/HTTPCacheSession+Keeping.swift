@@ -123,7 +123,7 @@ extension HTTPCacheSession {
   }
 
   private func partition(of request: URLRequest, _ options: RequestOptions) -> String? {
-    options.partition ?? self.options.partition(request)
+    options.partition ?? binding.partition(of: request)
   }
 
   private func onDisk<Result: Sendable>(

@@ -98,6 +98,6 @@ extension HTTPCacheSession {
     for request: URLRequest, options: RequestOptions = RequestOptions()
   ) -> AsyncStream<CacheEvent> {
     guard let head = HTTPRequest(request) else { return AsyncStream { $0.finish() } }
-    return cache.updates(for: head, partition: options.partition ?? self.options.partition(request))
+    return cache.updates(for: head, partition: options.partition ?? binding.partition(of: request))
   }
 }

@@ -31,7 +31,7 @@ import HTTPCaching
 public final class HTTPCacheSession: Sendable {
   /// The cache that stores responses.
   public let cache: HTTPCache
-  private let binding: CacheBinding
+  let binding: CacheBinding
 
   /// The options of all requests of this session.
   public var options: CachingOptions { binding.options }

@@ -20,21 +20,16 @@ final class OriginSession: Sendable {
 
   private let session: URLSession
   private let transfers: Transfers
-  private let willSend: (@Sendable (URLRequest) throws -> URLRequest)?
 
-  init(_ configuration: URLSessionConfiguration, _ options: CachingOptions) {
-    let copy = (configuration.copy() as? URLSessionConfiguration) ?? .default
-    copy.protocolClasses = copy.protocolClasses?.filter { !($0 is CachingURLProtocol.Type) }
-    copy.urlCache = nil
-    copy.requestCachePolicy = .reloadIgnoringLocalCacheData
-    transfers = Transfers(options.authenticate)
-    willSend = options.willSend
+  /// - Parameter configuration: without a cache and this module's protocols.
+  init(_ configuration: URLSessionConfiguration, _ authenticate: CachingOptions.Authenticate?) {
+    transfers = Transfers(authenticate)
     #if canImport(FoundationNetworking)
       let queue = PacedQueue()
-      session = URLSession(configuration: copy, delegate: transfers, delegateQueue: queue)
+      session = URLSession(configuration: configuration, delegate: transfers, delegateQueue: queue)
       queue.setReceiving(of: session)
     #else
-      session = URLSession(configuration: copy, delegate: transfers, delegateQueue: nil)
+      session = URLSession(configuration: configuration, delegate: transfers, delegateQueue: nil)
     #endif
   }
 
@@ -48,8 +43,10 @@ final class OriginSession: Sendable {
   ///   - body: the content. Foundation reads that of a file piece by piece.
   ///   - template: the request that supplies everything except the head: timeouts, priorities and the like.
   ///   - challenge: receives the credentials for the next attempt.
+  ///   - lease: kept until the transfer is complete.
   func send(
-    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
+    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge,
+    willSend: (@Sendable (URLRequest) throws -> URLRequest)?, lease: OriginSessions.Lease
   ) async throws -> TransportResponse {
     var outgoing = template
     // The session's transport may be wrapped to send requests elsewhere. An unchanged URL stays as the caller wrote it.
@@ -90,7 +87,7 @@ final class OriginSession: Sendable {
     }
     // A temporary file is removed with the content.
     defer { withExtendedLifetime(body) {} }
-    return try await transfers.start(task, session.delegateQueue, challenge)
+    return try await transfers.start(SessionTransfer(task, session.delegateQueue, challenge, lease), task)
   }
 }
 
@@ -103,10 +100,7 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     self.authenticate = authenticate
   }
 
-  func start(
-    _ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge
-  ) async throws -> TransportResponse {
-    let transfer = SessionTransfer(task, queue, challenge)
+  func start(_ transfer: SessionTransfer, _ task: URLSessionTask) async throws -> TransportResponse {
     running.withLock { $0[task.taskIdentifier] = transfer }
     return try await transfer.response()
   }
@@ -199,15 +193,20 @@ private final class SessionTransfer: Sendable {
 
   let challenge: BasicChallenge
   private let task: URLSessionDataTask
+  private let lease: OriginSessions.Lease
   /// The session's delegate queue.
   private let queue: OperationQueue
   private let state = Mutex(State())
   private let arrivals: ArrivingContent.Arrivals
 
-  init(_ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge) {
+  init(
+    _ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge,
+    _ lease: OriginSessions.Lease
+  ) {
     self.task = task
     self.queue = queue
     self.challenge = challenge
+    self.lease = lease
     // If the reader leaves before the end, the rest is not needed.
     let (content, arrivals) = ArrivingContent.make { Self.cancel(task, on: queue) }
     self.arrivals = arrivals

@@ -21,9 +21,14 @@ extension URLSessionConfiguration {
   /// configuration's if the request has the default one. The configuration's headers, timeouts, cookies and the like
   /// apply to the requests to the origin, whether you set them before this call or after it.
   ///
-  /// The cache stays open for the life of the process, or until `HTTPCache.close()`.
+  /// Several sessions may be made from the configuration and from copies of it, also with other settings: each sends its own
+  /// headers, cookies and credentials. On Apple platforms, a task does not tell which session runs it. There, call this method for
+  /// each session with other settings: after a change of the configuration, tasks fail with an error that says so.
   ///
-  /// Foundation's own `urlCache` is switched off, because it would answer before this cache.
+  /// The cache stays open as long as you, the configuration or a session refers to it, or until `HTTPCache.close()`.
+  ///
+  /// The configuration's `urlCache` is replaced by an object that refers to this cache and stores nothing by itself. Do not
+  /// set it again.
   ///
   /// - Parameters:
   ///   - cache: the cache that stores responses; several configurations may share one.
@@ -33,12 +38,18 @@ extension URLSessionConfiguration {
     with cache: HTTPCache, options: CachingOptions = CachingOptions(),
     base: URLSessionConfiguration = .default
   ) -> URLSessionConfiguration {
+    caching(with: cache, options: options, base: base, readsSessions: CacheBinding.readsSessions)
+  }
+
+  /// - Parameter readsSessions: whether a task leads to its session; `false` is the behaviour on Apple platforms.
+  static func caching(
+    with cache: HTTPCache, options: CachingOptions, base: URLSessionConfiguration, readsSessions: Bool
+  ) -> URLSessionConfiguration {
     guard let configuration = base.copy() as? URLSessionConfiguration else { return base }
-    configuration.urlCache = nil
+    let carrier = CacheCarrier(cache, options, in: configuration, readsSessions: readsSessions)
     let others = configuration.protocolClasses ?? []
-    let own = CacheBindings.shared.makeClass(
-      for: CacheBinding(cache: cache, options: options, configuration: configuration))
-    configuration.protocolClasses = [own] + others.filter { !($0 is CachingURLProtocol.Type) }
+    configuration.protocolClasses =
+      [CacheCarriers.makeClass(for: carrier)] + others.filter { !($0 is CachingURLProtocol.Type) }
     return configuration
   }
 
@@ -55,9 +66,9 @@ extension URLSessionConfiguration {
   /// any other.
   package var caching: (cache: HTTPCache, options: CachingOptions)? {
     for type in protocolClasses ?? [] {
-      guard let type = type as? CachingURLProtocol.Type, let binding = CacheBindings.shared.value(of: type)
+      guard let type = type as? CachingURLProtocol.Type, let carrier = CacheCarriers.carrier(of: type)
       else { continue }
-      return (binding.cache, binding.options)
+      return (carrier.cache, carrier.options)
     }
     return nil
   }

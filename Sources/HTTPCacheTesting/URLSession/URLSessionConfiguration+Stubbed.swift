@@ -32,7 +32,7 @@ extension URLSessionConfiguration {
     configuration.protocolClasses =
       [StubClasses.shared.makeClass(for: binding)] + (configuration.protocolClasses ?? [])
     // The first class that can answer does: the cache's own must come before the stubs.
-    guard let (cache, options) = configuration.caching else { return configuration }
+    guard let (cache, options) = base.caching else { return configuration }
     return .caching(with: cache, options: options, base: configuration)
   }
 }

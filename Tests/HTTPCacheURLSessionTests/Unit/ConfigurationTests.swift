@@ -19,14 +19,19 @@ struct ConfigurationTests {
     override func stopLoading() {}
   }
 
-  @Test("A caching configuration is a copy without URLCache, and keeps other protocol classes")
+  @Test("A caching configuration is a copy whose URLCache stores nothing, and keeps other protocol classes")
   func copies() throws {
     let base = URLSessionConfiguration.ephemeral
     base.protocolClasses = [OtherProtocol.self]
     base.timeoutIntervalForRequest = 7
     let made = URLSessionConfiguration.caching(with: try HTTPCache(), base: base)
     #expect(base.protocolClasses?.count == 1)
-    #expect(made.urlCache == nil)
+    let foundations = try #require(made.urlCache)
+    let request = URLRequest(url: try #require(URL(string: "http://a.example/")))
+    let response = URLResponse(
+      url: URL(fileURLWithPath: "/"), mimeType: nil, expectedContentLength: 1, textEncodingName: nil)
+    foundations.storeCachedResponse(CachedURLResponse(response: response, data: Data([1])), for: request)
+    #expect(foundations.cachedResponse(for: request) == nil)
     #expect(made.timeoutIntervalForRequest == 7)
     let classes = made.protocolClasses ?? []
     #expect(classes.first is CachingURLProtocol.Type)

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+#if os(Linux)
+  import Foundation
+  import FoundationNetworking
+  import HTTPCacheStore
+  import HTTPCacheURLSession
+  import HTTPTypes
+  import Loopback
+  import TestSupport
+  import Testing
+
+  /// Requests of many accounts, each with a configuration and a session of its own.
+  struct AccountLoad {
+    let origin: LoopbackOrigin
+    let cache: HTTPCache
+    /// The open descriptors of the process after the first accounts.
+    private(set) var firstDescriptors = 0
+
+    init() async throws {
+      origin = try await LoopbackOrigin.start { request in
+        .init(fields: [.cacheControl: "no-store"], body: request.target)
+      }
+      cache = try HTTPCache()
+      try await run(accounts: 10)
+      firstDescriptors = try await settledDescriptors()
+    }
+
+    /// Loads a response for each account, which is not stored for another.
+    func run(accounts: Int) async throws {
+      for account in 0..<accounts {
+        var options = CachingOptions()
+        options.partition = { _ in "account \(account)" }
+        let session = URLSession(
+          configuration: .caching(with: cache, options: options, base: .ephemeral.patient))
+        let url = try #require(URL(string: origin.url("/\(account)")))
+        let (data, _) = try await session.data(from: url)
+        #expect(String(decoding: data, as: UTF8.self) == "/\(account)")
+        session.finishTasksAndInvalidate()
+      }
+    }
+
+    /// Opens a cache on disk, uses it through a session, and keeps nothing of them.
+    func openAndForget(_ folder: URL) async throws {
+      let cache = try HTTPCache(.init(diskCapacity: 4 << 20, directory: folder))
+      let session = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
+      let url = try #require(URL(string: origin.url("/")))
+      _ = try await session.data(from: url)
+      session.finishTasksAndInvalidate()
+    }
+
+    /// The open descriptors, when sessions that have ended no longer have any.
+    func settledDescriptors() async throws -> Int {
+      var last = Int.max
+      while true {
+        let count = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        if count >= last { return count }
+        last = count
+        try await Task.sleep(for: .milliseconds(500))
+      }
+    }
+
+    static func residentBytes() throws -> Int {
+      let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+      return (Int(pages[1]) ?? 0) * 4096
+    }
+
+    func stop() async {
+      await origin.stop()
+      cache.close()
+    }
+  }
+#endif
