@@ -19,6 +19,8 @@ import Foundation
   ///
   /// Foundation has them in Swift 6.2 and 6.3. Reflection only looks for names, so another Foundation cannot crash it. A
   /// property that is missing is counted, and logged once. A test fails if this Foundation does not have them.
+  ///
+  /// What libcurl adds to requests, and which codings it decodes, is read from `curl_version_info`, if the process has it.
   enum FoundationInternals {
     static let session = HiddenProperty<URLSession>("session")
     static let workQueue = HiddenProperty<DispatchQueue>("workQueue")
@@ -40,6 +42,20 @@ import Foundation
       default: nil
       }
     }
+
+    /// The version of libcurl, such as `8.5.0`, and the codings that it decodes beside gzip and deflate.
+    static let libcurl: (version: String?, codings: [String]) = {
+      typealias Function = @convention(c) (CInt) -> UnsafeRawPointer?
+      // The structure begins with the age, the version, its number, the host and the features, in every libcurl.
+      guard let symbol = dlsym(nil, "curl_version_info"),
+        let info = unsafeBitCast(symbol, to: Function.self)(0)
+      else { return (nil, []) }
+      let version = info.load(fromByteOffset: 8, as: UnsafePointer<CChar>.self)
+      let features = info.load(fromByteOffset: 32, as: CInt.self)
+      return (
+        String(cString: version), [(23, "br"), (26, "zstd")].filter { features & (1 << $0.0) != 0 }.map(\.1)
+      )
+    }()
 
     /// Returns the associated value of an enumeration's case, through any optionals.
     private static func payload(_ value: Any) -> Any? {

@@ -15,9 +15,6 @@ import HTTPTypesFoundation
 ///
 /// Its configuration does not list the protocol, so the protocol never calls itself.
 final class OriginSession: Sendable {
-  /// The content codings that Foundation can decode on every platform.
-  static let acceptEncoding = "gzip, deflate"
-
   private let session: URLSession
   private let transfers: Transfers
 

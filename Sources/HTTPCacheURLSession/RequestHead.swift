@@ -30,7 +30,12 @@ extension HTTPRequest {
     if !head.headerFields.contains(.acceptEncoding) {
       // Foundation would add a value that this module does not see, so `Vary: Accept-Encoding` could not be evaluated.
       // A range of an encoded response covers encoded bytes, and cannot be decoded by itself.
-      head.headerFields.append(head.headerFields.contains(.range) ? Self.identity : Self.decodable)
+      let coding =
+        head.headerFields.contains(.range) ? "identity" : SystemFields.acceptEncoding(scheme: head.scheme)
+      head.headerFields.append(HTTPField(name: .acceptEncoding, value: coding))
+    }
+    for field in SystemFields.all where !head.headerFields.contains(field.name) {
+      head.headerFields.append(field)
     }
     self = head
   }
@@ -38,9 +43,6 @@ extension HTTPRequest {
   private enum Name {
     static let host = HTTPField.Name("Host")
   }
-
-  private static let identity = HTTPField(name: .acceptEncoding, value: "identity")
-  private static let decodable = HTTPField(name: .acceptEncoding, value: OriginSession.acceptEncoding)
 
   /// Makes the head of a request with a ``PlainURL`` as `URLRequest.httpRequest` does; `nil` for any other.
   private init?(plain request: URLRequest) {

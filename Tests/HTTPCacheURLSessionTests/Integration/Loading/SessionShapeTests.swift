@@ -198,6 +198,32 @@ struct SessionShapeTests {
     }
   }
 
+  @Test("The fields that Foundation adds are those of a session without the cache, and belong to the key")
+  func systemFields() async throws {
+    let names: [HTTPField.Name] = [.acceptLanguage, .userAgent, .accept, .acceptEncoding]
+    try await Setting.with { _ in
+      .init(fields: [
+        .cacheControl: "max-age=60", .vary: "Accept-Language, User-Agent, Accept, Accept-Encoding",
+      ])
+    } test: { setting async throws in
+      let plain = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+      _ = try await plain.data(for: setting.request())
+      _ = try await setting.load()
+      let (system, ours) = (setting.origin.requests[0].fields, setting.origin.requests[1].fields)
+      func words(_ fields: HTTPFields, _ name: HTTPField.Name) -> [Substring]? {
+        fields[name]?.replacing(",", with: "").split(separator: " ").sorted()
+      }
+      for name in names { #expect(words(ours, name) == words(system, name), "\(name)") }
+      // The same values, set by the caller, are the same request; others are not.
+      let explicit = Dictionary(uniqueKeysWithValues: names.map { ($0.rawName, ours[$0] ?? "") })
+      #expect(try await setting.load(fields: explicit).source == .hit)
+      for name in names {
+        #expect(try await setting.load(fields: [name.rawName: "other"]).source == .network, "\(name)")
+      }
+      plain.finishTasksAndInvalidate()
+    }
+  }
+
   @Test("Cookies are kept and sent as without the cache", arguments: [true, false])
   func cookies(areSent: Bool) async throws {
     let base = URLSessionConfiguration.ephemeral
