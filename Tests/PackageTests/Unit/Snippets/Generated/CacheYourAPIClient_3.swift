@@ -12,13 +12,13 @@ import HTTPCacheURLSession
 #endif
 
 private func CacheYourAPIClient_3() async throws {
-  func configuration(for account: String, with cache: HTTPCache) -> URLSessionConfiguration {
+  func configuration(with cache: HTTPCache) -> URLSessionConfiguration {
     var options = CachingOptions()
-    options.partition = { _ in account }
+    options.partition = { $0.value(forHTTPHeaderField: "Authorization") }
     return .caching(with: cache, options: options)
   }
 
-  func signOut(_ account: String, from cache: HTTPCache) {
-    cache.remove(.partition(account))
+  func signOut(_ authorization: String, from cache: HTTPCache) {
+    cache.remove(.partition(authorization))
   }
 }
