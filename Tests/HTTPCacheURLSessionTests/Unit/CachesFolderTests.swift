@@ -30,8 +30,17 @@ struct CachesFolderTests {
     #expect(folder == FileManager.default.temporaryDirectory)
   }
 
-  @Test("An unusable folder and an unreadable cache are events of the disk", arguments: [true, false])
-  func events(isUnreadable: Bool) async throws {
+  enum Folder: CaseIterable {
+    case unreadable, inUse, foreign
+  }
+
+  @Test(
+    "A folder in use, an unusable one and an unreadable cache are one event of the disk",
+    arguments: Folder.allCases)
+  func events(kind: Folder) async throws {
+    let isUnreadable = kind == .unreadable
+    var other: HTTPURLCache?
+    defer { other?.cache.close() }
     let folder = temporaryURL()
     defer { try? FileManager.default.removeItem(at: folder) }
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -41,6 +50,8 @@ struct CachesFolderTests {
       var bytes = try Data(contentsOf: format)
       bytes[bytes.count / 2] ^= 0xFF
       try bytes.write(to: format)
+    } else if kind == .inUse {
+      other = HTTPURLCache(memoryCapacity: 0, diskCapacity: 4 << 20, directory: folder)
     } else {
       try Data([1]).write(to: folder.appendingPathComponent("notes.txt"))
     }
@@ -51,6 +62,7 @@ struct CachesFolderTests {
     let event = try #require(seen.all.first)
     #expect(event.action == (isUnreadable ? .diskDiscarded : .diskUnavailable))
     let cause = event.cause as? StoreError
+    #expect((cause?.code == .directoryInUse) == (kind == .inUse))
     #expect(cause != nil && cause == cache.diskError as? StoreError)
     #expect((cache.cache.store.discarded == cause) == isUnreadable)
     #expect(cache.diskCapacity == (isUnreadable ? 4 << 20 : 0))

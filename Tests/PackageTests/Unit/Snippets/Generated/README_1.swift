@@ -12,8 +12,7 @@ import HTTPCacheURLSession
 #endif
 
 private func README_1() async throws {
-  let cache = try HTTPCache(
-    .init(memoryCapacity: 64 << 20, diskCapacity: 1 << 30, directory: "/var/tmp/my-app-cache"))
+  let cache = HTTPURLCache(memoryCapacity: 64 << 20, diskCapacity: 1 << 30)
   let session = URLSession(configuration: .caching(with: cache))
   _ = cache
   _ = session
