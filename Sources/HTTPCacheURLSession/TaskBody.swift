@@ -20,8 +20,8 @@ package enum TaskBody {
       if task is URLSessionDownloadTask {
         throw URLError(
           .unsupportedURL, request.url,
-          "On Linux, Foundation loses the content that a URLProtocol loads for a download task. Use a data task, or a session "
-            + "without the cache.")
+          "On Linux, Foundation loses the content that a URLProtocol loads for a download task. Use a data task, or "
+            + "HTTPCacheSession.download(for:to:).")
       }
       guard let task = task as? URLSessionUploadTask, request.httpBody == nil, request.httpBodyStream == nil
       else { return request }

@@ -89,6 +89,7 @@ extension HTTPCache {
       if case .partition(let name) = selection.extent { store.unpin { StoredKey($0).isIn(partition: name) } }
       if !counting { return nil }
     }
+    if !isSoft, selection == .common { store.unpin { StoredKey($0).isIn(partition: "") } }
     return sweep(selection.coverage, within: selection.times, softly: isSoft)
   }
 

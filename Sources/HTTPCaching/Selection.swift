@@ -93,11 +93,15 @@ extension HTTPCache {
 
     /// All responses in a partition, for example those of a user who signs out. To remove them ends their pins.
     ///
-    /// - Parameter name: the name of the partition, which must not be empty.
+    /// - Parameter name: the name of the partition; the empty name is that of the responses without one. To select
+    ///   everything, use ``all``.
+    /// - Complexity: O(*n*) in the number of responses for the empty name.
     public static func partition(_ name: String) -> Selection {
-      precondition(!name.isEmpty, "the name of the partition is empty; to select everything, use .all")
-      return Selection(.partition(name))
+      name.isEmpty ? common : Selection(.partition(name))
     }
+
+    /// The responses without a partition. They have no scope of one, so their URIs are matched.
+    static let common = Selection(.patterns([.prefix("http:"), .prefix("https:")]), partition: "")
 
     /// All responses that were stored or last validated at this time or later, by the wall clock.
     public static func since(_ time: Timestamp) -> Selection { Selection(.since(time)) }

@@ -153,7 +153,10 @@ extension StoreError: CustomStringConvertible {
   /// What the caller of the library can do about it; `nil` if the problem already tells.
   private var remedy: String? {
     switch kind {
-    case .directoryInUse: "close that store first, or choose another directory"
+    case .directoryInUse(_, let process):
+      process.map { $0 != POSIXFileSystem.currentProcess } ?? false
+        ? "stop that process, or choose another directory"
+        : "close the other store of this process first, or choose another directory"
     case .unknownFormat:
       "open it with the version that wrote it, set whenUnreadable to .startEmpty to discard its content, "
         + "or choose another directory"

@@ -210,6 +210,15 @@ struct DirectoryTests {
     #expect(holds(try #require(store.lookup(key(1)).first), number: 1))
   }
 
+  @Test("A tilde at the beginning stands for the home directory, and elsewhere for itself")
+  func home() throws {
+    let home = try #require(ProcessInfo.processInfo.environment["HOME"])
+    #expect(FilePath("~/a/b").absolute == FilePath(home).appending("a/b"))
+    for path in ["/~/a", "./~/a", "~a/b", "a/~"] {
+      #expect(FilePath(path).absolute.components.contains { $0.string.hasPrefix("~") }, "\(path)")
+    }
+  }
+
   @Test("A directory path at or below a file is a file-system error")
   func file() throws {
     let scratch = ScratchDirectory()

@@ -281,7 +281,11 @@ private final class POSIXFile: File {
 extension FilePath {
   /// The path from the root, because the working directory of the process may change later.
   var absolute: FilePath {
-    guard !isAbsolute, let current = getcwd(nil, 0) else { return self }
+    guard !isAbsolute else { return self }
+    if components.first?.string == "~", let home = getenv("HOME") {
+      return FilePath(platformString: home).appending(components.dropFirst())
+    }
+    guard let current = getcwd(nil, 0) else { return self }
     defer { free(current) }
     let path = FilePath(platformString: current).pushing(self)
     // Paths with `..` stay as they are: after a symbolic link, `..` has another meaning.
