@@ -124,12 +124,9 @@ extension ClientConnection {
     }
   }
 
-  /// RFC 9111 §4: a hit needs only memory. This handles a HEAD or GET without content, as nearly all requests are.
+  /// RFC 9111 §4: a hit needs only memory. This handles a request without content, as nearly all requests are.
   private func answerFromCache(_ request: ClientRequest, _ context: ChannelHandlerContext) {
-    guard request.request.method == .get || request.request.method == .head else {
-      current?.work = respond(to: request, body: .empty, context)
-      return
-    }
+    if request.request.method == .purge { return respond(to: request, context) }
     let response: CachedResponse
     switch self.context.cache.begin(request.request) {
     case .answer(let answer): response = answer
@@ -148,57 +145,44 @@ extension ClientConnection {
   private func forward(
     _ request: ClientRequest, _ begun: PendingRequest, _ context: ChannelHandlerContext
   ) {
-    let responder = Responder(context: self.context, channel: context.channel, client: request)
-    let call = OriginClient.Call(minorVersion: request.minorVersion, loop: loop)
-    let executor = self.context.executors[loop]
+    let call = OriginCall(self.context, context.channel, request)
     var pending = begun
     guard
-      let exchange = self.context.cache.exchange(
-        for: &pending, work: call, interim: responder.interim(call), on: executor,
-        transport: responder.transport(call))
+      let sent = self.context.cache.exchange(
+        for: &pending, work: call, interim: call.interim, on: self.context.executors[loop],
+        transport: call.transport)
     else {
-      current?.work = .task(
-        Task(executorPreference: executor) { [pending] in
-          await responder.run(.empty, begun: pending, on: executor)
-        })
-      return
+      return respond(to: request, context, begun: pending)
     }
-    current?.work = .exchange(exchange)
-    let (start, bound) = (NIODeadline.now(), NIOLoopBound(self, eventLoop: loop))
-    self.context.origin.send(exchange.request, .empty, call) { [loop] result in
-      // The connection to the origin is usually on this event loop. Without the client, the loop may be gone.
-      if loop.inEventLoop {
-        bound.value.end(exchange, call, result, since: start, responder, on: executor)
-      } else if exchange.isLeft {
-        _ = exchange.finish(result)
-      } else {
-        loop.execute { bound.value.end(exchange, call, result, since: start, responder, on: executor) }
-      }
-    }
+    current?.work = .exchange(sent)
+    self.context.origin.send(
+      sent.forwarded, .empty, call,
+      for: .connection(NIOLoopBound(self, eventLoop: loop), sent, since: .now()))
   }
 
   /// Ends an exchange with the origin's response, and answers if nothing else has to be waited for.
-  private func end(
-    _ exchange: DirectExchange, _ call: OriginClient.Call, _ result: Result<TransportResponse, any Error>,
-    since start: NIODeadline, _ responder: Responder, on executor: LoopExecutor
+  func end(
+    _ sent: SentRequest, _ call: OriginCall, _ result: Result<TransportResponse, any Error>,
+    since start: NIODeadline
   ) {
     switch result {
     case .success: self.context.watch.answered(since: start)
     case .failure(let error): if !call.isCancelled { self.context.watch.failed(error) }
     }
-    let outcome = exchange.finish(result)
-    guard case .exchange(exchange)? = current?.work, let channelContext else { return }
-    switch outcome {
+    let ending = sent.finish(result)
+    guard case .exchange(let own)? = current?.work, own === sent, let client = current?.request,
+      let channelContext
+    else { return }
+    let responder = Responder(context: context, channel: channelContext.channel, client: client)
+    switch ending {
     case .answer(let answer):
       let response = responder.complete(answer)
       if let head = responder.wholeHead(response) {
         writeWhole(head, response.body, channelContext)
       } else {
-        current?.work = .task(
-          Task(executorPreference: executor) { await responder.deliver(response, call) })
+        run { _ in await responder.deliver(response, call) }
       }
-    case .pending:
-      current?.work = .task(Task(executorPreference: executor) { await responder.run(exchange, call) })
+    case .pending: run { _ in await responder.run(sent, call) }
     case .done: break
     }
   }
@@ -226,7 +210,7 @@ extension ClientConnection {
       decoder: BodyDecoder(
         request.framing, limits: self.context.configuration.limits.head, isResponse: false))
     let body = MessageBody(FeedReader(feed), length: request.framing.length)
-    current?.work = respond(to: request, body: body, context)
+    respond(to: request, context, body: body)
   }
 
   /// Handles a signal: the content of the request is wanted now, or no longer.
@@ -238,13 +222,19 @@ extension ClientConnection {
     readOn(channelContext)
   }
 
-  /// Responds to a request in its own task, on the event loop of the connection.
+  /// Responds to a request in its own task.
   private func respond(
-    to client: ClientRequest, body: MessageBody, _ context: ChannelHandlerContext
-  ) -> Current.Work {
+    to client: ClientRequest, _ context: ChannelHandlerContext, body: MessageBody = .empty,
+    begun pending: PendingRequest? = nil
+  ) {
     let responder = Responder(context: self.context, channel: context.channel, client: client)
-    let executor = self.context.executors[context.eventLoop]
-    return .task(Task(executorPreference: executor) { await responder.run(body, on: executor) })
+    run { await responder.run(body, begun: pending, on: $0) }
+  }
+
+  /// Lets a task answer the request, on the event loop of the connection.
+  func run(_ answer: @escaping @Sendable (LoopExecutor) async -> Void) {
+    let executor = context.executors[loop]
+    current?.work = .task(Task(executorPreference: executor) { await answer(executor) })
   }
 }
 

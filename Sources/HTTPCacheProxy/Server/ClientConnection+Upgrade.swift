@@ -15,11 +15,7 @@ extension ClientConnection {
   func beginUpgrade(to protocols: String, _ request: ClientRequest, _ context: ChannelHandlerContext) {
     let responder = Responder(context: self.context, channel: context.channel, client: request)
     let connection = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let executor = self.context.executors[context.eventLoop]
-    current?.work = .task(
-      Task(executorPreference: executor) {
-        await responder.upgrade(connection, to: protocols, on: executor)
-      })
+    run { await responder.upgrade(connection, to: protocols, on: $0) }
   }
 
   /// Sends the origin's 101, and then forwards bytes from either side to the other.
@@ -64,12 +60,10 @@ extension Responder {
   fileprivate func upgrade(
     _ connection: NIOLoopBound<ClientConnection>, to protocols: String, on executor: LoopExecutor
   ) async {
-    let call = OriginClient.Call(minorVersion: client.minorVersion, loop: channel.eventLoop)
+    let call = OriginCall(context, channel, client)
     do {
       let result = try await context.watch.observe {
-        try await context.origin.upgrade(
-          client.request, to: protocols, call, on: channel.eventLoop,
-          interim: interim(call))
+        try await context.origin.upgrade(client.request, to: protocols, call)
       }
       switch result {
       case .switched(let head, let origin):

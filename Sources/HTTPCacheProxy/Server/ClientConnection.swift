@@ -14,7 +14,7 @@ import NIOPosix
 ///
 /// Responses from memory are sent here, on the event loop, in the same turn in which the request was read; large ones go
 /// on when the socket takes more (``OutgoingContent``). So are small ones from the origin, as soon as they are there
-/// (``DirectExchange``). Every other request gets a task, which passes the parts of the response to the channel and waits
+/// (``OriginCall``). Every other request gets a task, which passes the parts of the response to the channel and waits
 /// until each is written. That, and not reading the socket while nothing is wanted, is the whole back-pressure.
 final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   typealias InboundIn = ByteBuffer
@@ -36,7 +36,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     enum Work {
       case none
       case task(Task<Void, Never>)
-      case exchange(DirectExchange)
+      case exchange(SentRequest)
       /// The response is known, and its content goes out.
       case content(OutgoingContent)
 
@@ -45,7 +45,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
         switch self {
         case .none, .content: break
         case .task(let task): task.cancel()
-        case .exchange(let exchange): exchange.leave()
+        case .exchange(let sent): sent.leave()
         }
       }
     }

@@ -23,8 +23,7 @@ struct Responder: Sendable {
     _ body: MessageBody, begun pending: PendingRequest? = nil, on executor: LoopExecutor,
     refusal: Result<TransportResponse, any Error>? = nil
   ) async {
-    let call = OriginClient.Call(
-      minorVersion: client.minorVersion, expectsContinue: client.expectsContinue, loop: channel.eventLoop)
+    let call = OriginCall(context, channel, client)
     do {
       if client.request.method == .purge {
         let (response, bytes) = try await purge()
@@ -33,14 +32,13 @@ struct Responder: Sendable {
       }
       var request = client.request
       if refusal != nil { request.headerFields[.cacheControl] = "no-store" }
-      let transport = transport(call)
       let response = try await context.cache.respond(
         to: request, begun: pending, body: body,
         policy: refusal == nil ? .useProtocolCachePolicy : .reloadIgnoringLocalCacheData,
-        interim: interim(call), on: executor
+        interim: call.interim, on: executor
       ) { request, body in
         if let refusal { return try refusal.get() }
-        return try await transport(request, body)
+        return try await call.transport(request, body)
       }
       await deliver(complete(response), call)
     } catch {
@@ -50,25 +48,13 @@ struct Responder: Sendable {
   }
 
   /// Waits for the answer of an exchange that goes on in a task.
-  func run(_ exchange: DirectExchange, _ call: OriginClient.Call) async {
+  func run(_ sent: SentRequest, _ call: OriginCall) async {
     do {
-      let response = try await exchange.response()
+      let response = try await sent.response()
       await deliver(complete(response), call)
     } catch {
       if !Task.isCancelled { fail(error) }
     }
-  }
-
-  /// Sends requests to the origin.
-  func transport(_ call: OriginClient.Call) -> Transport {
-    { [context] request, body in
-      try await context.watch.observe { try await context.origin.send(request, body, call) }
-    }
-  }
-
-  /// Passes interim responses to the client.
-  func interim(_ call: OriginClient.Call) -> InterimReceiver {
-    { [channel] in call.write(channel.writeAndFlush(ResponsePart.interim($0))) }
   }
 
   /// Adds what the origin is at fault for, if the cache has made the response.
@@ -121,13 +107,13 @@ struct Responder: Sendable {
   }
 
   /// - Parameter call: the call of the origin that the response may come from, for its trailers.
-  func deliver(_ response: CachedResponse, _ call: OriginClient.Call? = nil) async {
+  func deliver(_ response: CachedResponse, _ call: OriginCall? = nil) async {
     if let head = wholeHead(response) { return write(.whole(head, response.body)) }
     await stream(response, call)
   }
 
   /// Passes on the content piece by piece.
-  private func stream(_ response: CachedResponse, _ call: OriginClient.Call?) async {
+  private func stream(_ response: CachedResponse, _ call: OriginCall?) async {
     let isFromOrigin = response.source == .network
     let head = head(response)
     let unsent = UnsentHead(head)

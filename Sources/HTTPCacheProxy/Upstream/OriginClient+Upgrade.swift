@@ -13,19 +13,17 @@ extension OriginClient {
     case refused(TransportResponse)
   }
 
-  /// Asks the origin to switch to another protocol (RFC 9110 §7.8), over its own connection.
+  /// Asks the origin to switch to another protocol (RFC 9110 §7.8), over its own connection. That has the event loop of the
+  /// client's, so that bytes pass directly from one to the other.
   ///
   /// - Parameters:
   ///   - request: a request without content.
   ///   - protocols: the value of `Upgrade`.
-  ///   - loop: the event loop of the client's connection, so that bytes pass directly from one connection to the other.
-  ///   - interim: receives interim responses.
   func upgrade(
-    _ request: HTTPRequest, to protocols: String, _ call: Call, on loop: any EventLoop,
-    interim: @Sendable (HTTPResponse) -> Void
+    _ request: HTTPRequest, to protocols: String, _ call: OriginCall
   ) async throws -> UpgradeResult {
     try await counting {
-      let connection = try await connect(on: loop, mayBecomeTunnel: true)
+      let connection = try await connect(on: call.loop, mayBecomeTunnel: true)
       guard !Task.isCancelled else {
         connection.close()
         throw CancellationError()
@@ -43,11 +41,31 @@ extension OriginClient {
         if reply.head.status.code == 101 { return .switched(reply.head, connection) }
         guard reply.isInterim else { return .refused(final(reply, call)) }
         if reply.head.status.code != 100 {
-          interim(reply.head)
+          call.interim(reply.head)
           await call.interimWritten()
         }
         pending = connection.next()
       }
     }
+  }
+}
+
+extension OriginConnection.Handle {
+  /// Sends a request, as ``start(_:method:isWhole:upgrade:_:)`` does.
+  func start(
+    _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil
+  ) -> EventLoopFuture<OriginConnection.Reply> {
+    let promise = channel.eventLoop.makePromise(of: OriginConnection.Reply.self)
+    start(request, method: method, isWhole: isWhole, upgrade: upgrade) {
+      promise.completeWith($0.mapError { $0 })
+    }
+    return promise.futureResult
+  }
+
+  /// Returns the response after an interim one.
+  func next() -> EventLoopFuture<OriginConnection.Reply> {
+    let promise = channel.eventLoop.makePromise(of: OriginConnection.Reply.self)
+    next { promise.completeWith($0.mapError { $0 }) }
+    return promise.futureResult
   }
 }

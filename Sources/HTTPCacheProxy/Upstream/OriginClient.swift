@@ -44,105 +44,66 @@ final class OriginClient: Sendable {
   /// The event loops' time, which tests can set.
   private var now: NIODeadline { group.any().now }
 
-  /// One call of the transport: what it knows of the client, and what is known of it later.
-  final class Call: Cancellable {
-    /// The client's HTTP version (RFC 9110 §7.6.3).
-    let minorVersion: Int
-    let expectsContinue: Bool
-    /// The client's event loop, on which the connection to the origin should be too.
-    let loop: any EventLoop
-
-    private struct State {
-      var isCancelled = false
-      /// The connection on which a response is awaited.
-      var connection: OriginConnection.Handle?
-      /// The content of the final response.
-      var feed: BodyFeed?
-      /// The interim response that is being written to the client.
-      var interim: EventLoopFuture<Void>?
-    }
-    private let state = Mutex(State())
-
-    init(minorVersion: Int, expectsContinue: Bool = false, loop: any EventLoop) {
-      (self.minorVersion, self.expectsContinue, self.loop) = (minorVersion, expectsContinue, loop)
-    }
-
-    var isCancelled: Bool { state.withLock { $0.isCancelled } }
-
-    /// The trailers of the response, once its content has been read.
-    var trailers: HTTPFields? { state.withLock { $0.feed }?.trailers }
-
-    /// Closes the connection if the response is awaited. The call ends with an error.
-    func cancel() {
-      state.withLock { state in
-        state.isCancelled = true
-        return state.connection.take()
-      }?.close()
-    }
-
-    fileprivate func awaits(_ connection: OriginConnection.Handle) {
-      let isCancelled = state.withLock { state in
-        state.connection = connection
-        return state.isCancelled
-      }
-      if isCancelled { connection.close() }
-    }
-
-    fileprivate func received(_ feed: BodyFeed?) {
-      state.withLock { ($0.connection, $0.feed) = (nil, feed) }
-    }
-
-    /// An interim response is being written to the client. The next one is read after the client, or the kernel, has taken
-    /// this one.
-    func write(_ interim: EventLoopFuture<Void>) { state.withLock { $0.interim = interim } }
-
-    /// Also ends with the client's connection, which the stall time-out closes.
-    func interimWritten() async {
-      let write = state.withLock { $0.interim.take() }
-      try? await write?.get()
-    }
-  }
-
-  /// Gets the response, or the error, on any thread.
-  typealias Completion = @Sendable (Result<TransportResponse, any Error>) -> Void
-
   // MARK: - Requests
 
-  func send(_ request: HTTPRequest, _ body: MessageBody, _ call: Call) async throws -> TransportResponse {
-    try await cancelling(call) { send(request, body, call, $0) }
+  func send(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall) async throws -> TransportResponse
+  {
+    try await cancelling(call) { send(request, body, call, for: $0) }
   }
 
   /// Waits for a response; if the task is cancelled, so is the call.
   private func cancelling(
-    _ call: Call, _ send: (@escaping Completion) -> Void
+    _ call: OriginCall, _ send: (OriginCall.Caller) -> Void
   ) async throws -> TransportResponse {
     try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        send { continuation.resume(with: $0) }
-      }
+      try await withCheckedThrowingContinuation { send(.task($0)) }
     } onCancel: {
       call.cancel()
     }
   }
 
   /// Sends a request. On an event loop that has an idle connection, all of it happens there, without a task.
-  func send(_ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ completion: @escaping Completion) {
+  func send(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, for caller: OriginCall.Caller) {
     statistics.originRequests.increment()
-    guard let connection = checkOut(preferring: call.loop) else {
-      return sendOnNewConnection(request, body, call, completion)
+    call.begin(for: caller)
+    if let connection = checkOut(preferring: call.loop) {
+      exchange(request, body, call, connection, isReused: true)
+    } else {
+      sendOnNewConnection(request, body, call)
     }
-    exchange(request, body, call, connection) { [self] result in
-      if case .failure(let error as OriginError) = result, !call.isCancelled,
-        error.allowsRetry(request.method, hasContent: body.isInMemory)
-      {
-        // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more attempt,
-        // on a new connection: another idle one may be closing as well.
-        statistics.originRetries.increment()
-        return sendOnNewConnection(request, body, call, completion)
+  }
+
+  /// Handles a response, interim or final, or the error, on the event loop of the connection.
+  func receive(_ result: OriginConnection.Result, _ call: OriginCall) {
+    switch result {
+    case .success(let reply) where reply.head.status.code == 100:
+      // The server of the client's connection sends 100 itself, when the content is wanted.
+      call.connection?.next(call.receiver)
+    case .success(let reply) where reply.isInterim:
+      let connection = call.connection
+      let interim = TransportResponse(interim: reply.head) { [self] in
+        await call.interimWritten()
+        return try await cancelling(call) { caller in
+          call.begin(for: caller)
+          connection?.next(call.receiver)
+        }
       }
-      note(result, isCancelled: call.isCancelled)
-      completion(result)
+      end(call, .success(interim))
+    case .success(let reply): end(call, .success(final(reply, call)))
+    case .failure(let error):
+      guard let (request, body) = call.takeRepeatable(), !call.isCancelled,
+        error.allowsRetry(request.method, hasContent: body.isInMemory)
+      else { return end(call, .failure(error)) }
+      // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more attempt,
+      // on a new connection: another idle one may be closing as well.
+      statistics.originRetries.increment()
+      sendOnNewConnection(request, body, call)
     }
+  }
+
+  private func end(_ call: OriginCall, _ result: Result<TransportResponse, any Error>) {
+    note(result, isCancelled: call.isCancelled)
+    call.end(result)
   }
 
   /// Records whether the origin responded to a request.
@@ -171,16 +132,10 @@ final class OriginClient: Sendable {
     }
   }
 
-  private func sendOnNewConnection(
-    _ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ completion: @escaping Completion
-  ) {
-    let completion: Completion = { [self] result in
-      note(result, isCancelled: call.isCancelled)
-      completion(result)
-    }
+  private func sendOnNewConnection(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall) {
     // The event loops may be gone, and would never answer.
     if pool.withLock({ $0.isClosed }) {
-      return completion(.failure(OriginError(.destinationUnavailable, "the proxy has stopped")))
+      return end(call, .failure(OriginError(.destinationUnavailable, "the proxy has stopped")))
     }
     Task {
       do {
@@ -190,16 +145,17 @@ final class OriginClient: Sendable {
           connection.close()
           throw CancellationError()
         }
-        exchange(request, body, call, connection, completion)
+        exchange(request, body, call, connection, isReused: false)
       } catch {
-        completion(.failure(error))
+        end(call, .failure(error))
       }
     }
   }
 
+  /// - Parameter isReused: whether the connection was idle, so that the request may be sent again.
   private func exchange(
-    _ request: HTTPRequest, _ body: MessageBody, _ call: Call, _ connection: OriginConnection.Handle,
-    _ completion: @escaping Completion
+    _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, _ connection: OriginConnection.Handle,
+    isReused: Bool
   ) {
     let isWhole = body.isInMemory
     let write = { [via] (buffer: inout ByteBuffer) in
@@ -217,15 +173,20 @@ final class OriginClient: Sendable {
     } else {
       write(&bytes)
     }
-    let reply = connection.start(bytes, method: request.method, isWhole: isWhole)
-    if !isWhole { sendContent(body, of: call, connection, reply) }
-    receive(reply, connection, call, completion)
+    call.awaits(connection, repeatable: isReused ? (request, body) : nil)
+    if isWhole { return connection.start(bytes, method: request.method, isWhole: true, call.receiver) }
+    // Whether the content is wanted.
+    let isWanted = call.expectsContinue ? connection.channel.eventLoop.makePromise(of: Bool.self) : nil
+    connection.start(bytes, method: request.method, isWhole: false) { [call] result in
+      isWanted?.succeed((try? result.get())?.isInterim ?? false)
+      call.receiver(result)
+    }
+    sendContent(body, connection, when: isWanted)
   }
 
   /// Sends the content while the response is awaited.
   private func sendContent(
-    _ body: MessageBody, of call: Call, _ connection: OriginConnection.Handle,
-    _ reply: EventLoopFuture<OriginConnection.Reply>
+    _ body: MessageBody, _ connection: OriginConnection.Handle, when isWanted: EventLoopPromise<Bool>?
   ) {
     let isChunked = body.length == nil
     let sending = Task { [settings] in
@@ -233,17 +194,12 @@ final class OriginClient: Sendable {
         // Content that was read is gone: do not read it if the request was not sent, because the second attempt needs
         // it.
         guard try await connection.isSending() else { return }
-        if call.expectsContinue {
-          let loop = connection.channel.eventLoop
-          let promise = loop.makePromise(of: Bool.self)
-          reply.whenSuccess { promise.succeed($0.isInterim) }
-          reply.whenFailure { _ in promise.succeed(false) }
-          let timer = loop.scheduleTask(in: settings.value.timeouts.expect.timeAmount) {
-            promise.succeed(true)
-          }
+        if let isWanted {
+          let time = settings.value.timeouts.expect.timeAmount
+          let timer = connection.channel.eventLoop.scheduleTask(in: time) { isWanted.succeed(true) }
           defer { timer.cancel() }
           // The origin has responded without the content: the connection ends with the response.
-          guard try await promise.futureResult.get() else { return }
+          guard try await isWanted.futureResult.get() else { return }
         }
         for try await chunk in body where !chunk.isEmpty {
           var bytes = connection.channel.allocator.buffer(capacity: chunk.count + 24)
@@ -262,29 +218,7 @@ final class OriginClient: Sendable {
     connection.attach(sending)
   }
 
-  private func receive(
-    _ reply: EventLoopFuture<OriginConnection.Reply>, _ connection: OriginConnection.Handle, _ call: Call,
-    _ completion: @escaping Completion
-  ) {
-    call.awaits(connection)
-    reply.whenComplete { [self] result in
-      switch result {
-      case .failure(let error): completion(.failure(error))
-      case .success(let reply) where !reply.isInterim: completion(.success(final(reply, call)))
-      // The server of the client's connection sends 100 itself, when the content is wanted.
-      case .success(let reply) where reply.head.status.code == 100:
-        receive(connection.next(), connection, call, completion)
-      case .success(let reply):
-        let interim = TransportResponse(interim: reply.head) { [self] in
-          await call.interimWritten()
-          return try await cancelling(call) { receive(connection.next(), connection, call, $0) }
-        }
-        completion(.success(interim))
-      }
-    }
-  }
-
-  func final(_ reply: OriginConnection.Reply, _ call: Call) -> TransportResponse {
+  func final(_ reply: OriginConnection.Reply, _ call: OriginCall) -> TransportResponse {
     switch reply.content {
     case .none:
       call.received(nil)
@@ -356,8 +290,11 @@ final class OriginClient: Sendable {
       if pool.isClosed { return [connection] }
       // Connections that were idle longest come first.
       let first = pool.idle.firstIndex { $0.deadline > now && $0.channel.isActive } ?? pool.idle.endIndex
-      var old = Array(pool.idle[..<first])
-      if first > 0 { pool.idle.removeFirst(first) }
+      var old: [OriginConnection.Handle] = []
+      if first > 0 {
+        old += pool.idle[..<first]
+        pool.idle.removeFirst(first)
+      }
       if pool.idle.count >= limit {
         old.append(connection)
       } else {

@@ -42,6 +42,10 @@ final class OriginConnection: ChannelInboundHandler {
     var isInterim: Bool { head.status.kind == .informational }
   }
 
+  typealias Result = Swift.Result<Reply, OriginError>
+  /// Gets a response, or the error, on the event loop of the connection.
+  typealias Receiver = @Sendable (Result) -> Void
+
   let channel: any Channel
   private let liveCount = LiveCount(.originConnection)
   private let transit: TransitBudget
@@ -58,8 +62,8 @@ final class OriginConnection: ChannelInboundHandler {
   private var reader: HeadReader
   /// The request in flight, or the last one.
   private var request = Machine.Request()
-  /// The response that is awaited.
-  private var reply: EventLoopPromise<Reply>?
+  /// Gets the response that is awaited.
+  private var receiver: Receiver?
   /// The content of a response that is still arriving.
   private var content: (feed: BodyFeed, decoder: BodyDecoder)?
   /// The task that sends the content of the request: it is cancelled when the connection ends.
@@ -109,25 +113,23 @@ final class OriginConnection: ChannelInboundHandler {
     /// - Parameters:
     ///   - isWhole: whether no content follows through ``OriginConnection/Handle/send(_:)``.
     ///   - upgrade: the protocols that the origin may switch to, which it does with 101 (Switching Protocols).
+    ///   - receiver: gets the response.
     func start(
-      _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil
-    ) -> EventLoopFuture<Reply> {
-      let promise = channel.eventLoop.makePromise(of: Reply.self)
+      _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil,
+      _ receiver: @escaping Receiver
+    ) {
       let properties = Machine.Request(method: method, isWhole: isWhole, upgrade: upgrade)
       // A miss usually runs on this event loop.
       if channel.eventLoop.inEventLoop {
-        connection.value.start(request, properties, promise)
+        connection.value.start(request, properties, receiver)
       } else {
-        channel.eventLoop.execute { connection.value.start(request, properties, promise) }
+        channel.eventLoop.execute { connection.value.start(request, properties, receiver) }
       }
-      return promise.futureResult
     }
 
-    /// Returns the response after an interim one. The connection is read further only now.
-    func next() -> EventLoopFuture<Reply> {
-      let promise = channel.eventLoop.makePromise(of: Reply.self)
-      channel.eventLoop.execute { connection.value.next(promise) }
-      return promise.futureResult
+    /// Waits for the response after an interim one. The connection is read further only now.
+    func next(_ receiver: @escaping Receiver) {
+      channel.eventLoop.execute { connection.value.next(receiver) }
     }
 
     /// Sets the task that sends the content of the request: it is cancelled when the connection ends.
@@ -165,13 +167,13 @@ final class OriginConnection: ChannelInboundHandler {
 
   // MARK: - Requests
 
-  private func start(_ bytes: ByteBuffer, _ request: Machine.Request, _ promise: EventLoopPromise<Reply>) {
+  private func start(_ bytes: ByteBuffer, _ request: Machine.Request, _ receiver: @escaping Receiver) {
     uptake = request.isWhole && bytes.readableBytes <= Self.smallRequest ? nil : makeUptake()
     do throws(OriginError) {
       let deadline = try machine.requestStarted(
         request, isLarge: uptake != nil, isActive: channel.isActive, isEnding: isEnding, at: now)
       self.request = request
-      reply = promise
+      self.receiver = receiver
       armTimer(by: deadline)
       channel.write(bytes, promise: nil)
       if uptake != nil {
@@ -183,7 +185,7 @@ final class OriginConnection: ChannelInboundHandler {
       }
       channel.read()
     } catch {
-      promise.fail(error)
+      receiver(.failure(error))
       close(error)
     }
   }
@@ -252,13 +254,13 @@ final class OriginConnection: ChannelInboundHandler {
     }
   }
 
-  private func next(_ promise: EventLoopPromise<Reply>) {
+  private func next(_ receiver: @escaping Receiver) {
     do throws(OriginError) {
       try machine.nextRequested()
     } catch {
-      return promise.fail(error)
+      return receiver(.failure(error))
     }
-    reply = promise
+    self.receiver = receiver
     process()
     reads.trim(&buffer)
     // All bytes before the end have now been processed, up to another interim response.
@@ -267,8 +269,8 @@ final class OriginConnection: ChannelInboundHandler {
 
   private func process() {
     // The reply comes after what has arrived of its content, so that a small response is whole.
-    var awaited: (EventLoopPromise<Reply>?, Reply)?
-    defer { if let (promise, reply) = awaited { promise?.succeed(reply) } }
+    var awaited: (Receiver?, Reply)?
+    defer { if let (receiver, reply) = awaited { receiver?(.success(reply)) } }
     do throws(MessageFault) {
       while true {
         switch machine.input {
@@ -278,7 +280,7 @@ final class OriginConnection: ChannelInboundHandler {
           return
         case .head:
           guard let reply = try readHead() else { return }
-          awaited = (self.reply.take(), reply)
+          awaited = (receiver.take(), reply)
         case .content:
           guard let event = try content?.decoder.next(from: &buffer) else { return }
           switch event {
@@ -392,8 +394,7 @@ final class OriginConnection: ChannelInboundHandler {
     case .none, .quietly: break
     case .idle: onEnd(channel)
     case .head(let error):
-      reply?.fail(error)
-      reply = nil
+      receiver.take()?(.failure(error))
     case .content(let error):
       content?.feed.finish(error.map { .failure($0) } ?? .success(()))
       content = nil

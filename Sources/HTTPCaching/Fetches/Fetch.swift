@@ -259,15 +259,6 @@ final class Fetch: Sendable {
     waiting?.resume(with: result)
   }
 
-  /// Returns the leader's response if it is delivered and the leader has not left.
-  func takeAnswer() -> CachedResponse? {
-    state.withLock { state in
-      guard case .delivered(.success(let response)) = state.leader else { return nil }
-      state.leader = .gone
-      return response
-    }
-  }
-
   /// Lets the followers read the content, or wait until it is stored.
   ///
   /// - Parameter readable: the response for followers to read; `nil` if they must wait.

@@ -8,9 +8,10 @@ import HTTPCacheStore
 extension OriginExchange {
   /// How the content is passed on.
   private enum Passing {
+    /// Nothing wants it.
     case done
-    /// It has arrived completely, and is stored first.
-    case whole(ArraySlice<UInt8>, EntryWriter)
+    /// It has arrived completely, and is stored first if there is a writer.
+    case whole(ArraySlice<UInt8>, EntryWriter?)
     case streamed(Transfer)
   }
 
@@ -20,17 +21,16 @@ extension OriginExchange {
     case .done: break
     case .whole(let bytes, let writer):
       // It is stored before the leader sees it, so that its next request finds it.
-      await store(bytes, writer)
-      deliverAnswer()
+      if let writer { await store(bytes, writer) }
+      if let answer = takeAnswer() { fetch?.deliver(.success(answer)) }
     case .streamed(let transfer): await pump(to: transfer)
     }
   }
 
-  /// Does the same with a whole response in memory.
-  func passOnAtOnce() {
-    guard case .whole(let bytes, let writer) = begin() else { return }
-    conclude(writer, with: bytes)
-    deliverAnswer()
+  /// Does the same with a whole response in memory, and returns it.
+  func passedOnAtOnce() -> CachedResponse? {
+    if case .whole(let bytes, let writer?) = begin() { conclude(writer, with: bytes) }
+    return takeAnswer()
   }
 
   /// Decides whether the response is stored, and who gets its content.
@@ -44,12 +44,11 @@ extension OriginExchange {
     }
     if writer == nil, let reason = outcome.storage.reason { sent.note(.notStored, reason, refusal: refusal) }
     // Waiting requests need the origin in any case, and so do the other nodes. The end may never come: a stream of events.
-    if writer == nil || (!isShared && response.body.bytes == nil) { fetch.finish(.notShared) }
+    if writer == nil || (!isShared && response.body.bytes == nil) { fetch?.finish(.notShared) }
     if sent.call.localOrigin != nil, writer == nil, !isCompleted {
-      var head = head()
-      head.isPassedThrough = true
-      fetch.deliver(.success(head))
-      return .done
+      answer = head()
+      answer?.isPassedThrough = true
+      return .whole([], nil)
     }
     guard let bytes = response.body.bytes else {
       return beginTransfer(consume writer).map { .streamed($0) } ?? .done
@@ -57,9 +56,7 @@ extension OriginExchange {
     received = bytes.count
     answer = head()
     answer?.body = isCompleted ? MessageBody([before, .bytes(bytes), after]) : MessageBody(bytes)
-    if let writer { return .whole(bytes, writer) }
-    deliverAnswer()
-    return .done
+    return .whole(bytes, writer)
   }
 
   /// Lets the leader and the followers read the content; returns `nil` if nothing wants it.
@@ -67,7 +64,7 @@ extension OriginExchange {
   /// Only the leader has its answer afterwards: the reader of the content has a claim to this fetch.
   private func beginTransfer(_ writer: consuming EntryWriter?) -> Transfer? {
     let isStored = writer != nil
-    guard fetch.hasLeader || isStored else { return nil }
+    guard let fetch, fetch.hasLeader || isStored else { return nil }
     // The transfer contains the content to be stored. A leader that gets only the network's part begins at that part.
     let transfer = Transfer(length: length, writer: writer, budget: cache.transit, reserved: reserved)
     var answer = head()
@@ -89,10 +86,10 @@ extension OriginExchange {
   }
 
   @inline(never)
-  private func deliverAnswer() {
-    guard var answer = answer.take() else { return }
+  private func takeAnswer() -> CachedResponse? {
+    guard var answer = answer.take() else { return nil }
     answer.settle()
-    fetch.deliver(.success(answer))
+    return answer
   }
 
   /// Stores content that has arrived completely.
@@ -158,7 +155,7 @@ extension OriginExchange {
       if let writer = transfer.takeWriter() {
         let entry = await publishing { await keepBeginning(writer, error) }
         transfer.finish(.failure(error), entry: transfer.hasLaggards ? self.body(of: entry) : nil)
-        fetch.finish(.failed(error))
+        fetch?.finish(.failed(error))
       }
       transfer.finish(.failure(error))
       return
@@ -212,7 +209,7 @@ extension OriginExchange {
   /// Reports that the content is not stored, so that no request waits for it.
   private func giveUp(_ refused: Refused) {
     refuse(refused)
-    fetch.finish(.notShared)
+    fetch?.finish(.notShared)
   }
 
   /// Content of more bytes than this is not published on an event loop.

@@ -98,9 +98,9 @@ extension OriginExchange {
     guard case .store(let stored, _) = outcome.storage else { return }
     note(result, reason)
     if case .failure(let refused) = result, refused.reason == .refusedByApplication {
-      fetch.finish(.notShared)
+      fetch?.finish(.notShared)
     } else {
-      fetch.finish(.stored(status: stored.status.code, at: exchange.times))
+      fetch?.finish(.stored(status: stored.status.code, at: exchange.times))
     }
   }
 
@@ -109,7 +109,7 @@ extension OriginExchange {
     guard let shared = cache.shared, stored.parts == nil, sent.call.willStore == nil,
       let key = sent.lookup.key, let place, place.leads(from: key)
     else { return }
-    shared.offer(key, id, at: place, count: storedCount, since: sent.tokens.shared, fetch.lease)
+    shared.offer(key, id, at: place, count: storedCount, since: sent.tokens.shared, fetch?.lease)
   }
 
   /// Removes a replaced response from entries of other variants, where it shared their content. Otherwise it could come
@@ -223,7 +223,7 @@ extension OriginExchange {
       guard case .store(var stored, let reason) = outcome.storage, let assembly = outcome.assembly else {
         // All of these invalidations are stored by now.
         outcome.invalidatedScopes = []
-        again.apply(outcome, under: fetch.lease)
+        again.apply(outcome, under: fetch?.lease)
         guard case .refuse(let reason) = outcome.storage else { return lost }
         return (.failure(Refused(reason)), .partNotCombined)
       }

@@ -5,18 +5,6 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// When a request was sent.
-struct SendingTime: Sendable {
-  /// By the clock that ages are computed with.
-  let request: Timestamp
-  /// For the event of the response.
-  let begun: EventHub.Moment
-
-  init(_ sent: SentRequest) {
-    (request, begun) = (sent.cache.clock.now, sent.cache.hub.beginFetch())
-  }
-}
-
 /// One exchange with the origin: a request, the response as it arrives, and what the engine decided about it.
 ///
 /// It belongs to the task of the fetch, and is a class for the same reason as ``RequestRun``. What does not wait is in
@@ -24,7 +12,8 @@ struct SendingTime: Sendable {
 /// miss had 17 KB. Now they have 8 KB.
 final class OriginExchange {
   private(set) var sent: SentRequest
-  let fetch: Fetch
+  /// The fetch that the response is for; `nil` as long as the request has no task, and no other can join it.
+  var fetch: Fetch?
   let response: TransportResponse
   let exchange: CacheEngine.Exchange
   var outcome: CacheEngine.Outcome
@@ -48,10 +37,9 @@ final class OriginExchange {
 
   /// Decides about a response whose head has arrived.
   @inline(never)
-  init(_ response: TransportResponse, to sent: SentRequest, at time: SendingTime, for fetch: Fetch) {
-    sent.note(.received, sent.forwarding.reason, since: time.begun)
-    exchange = sent.exchange(
-      .response(response.head), length: response.body.length, requestTime: time.request)
+  init(_ response: TransportResponse, to sent: SentRequest, for fetch: Fetch?) {
+    sent.note(.received, sent.forwarding.reason, since: sent.sendingBegun)
+    exchange = sent.exchange(.response(response.head), length: response.body.length)
     outcome = sent.cache.engine.outcome(of: exchange)
     (self.response, self.fetch, self.sent) = (response, fetch, sent)
   }
@@ -63,7 +51,7 @@ final class OriginExchange {
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty
       && !cache.responses.isRemoved(key, outcome.scopes(under: key), since: sent.tokens.key)
-    isUpdated = sent.apply(outcome, under: fetch.lease)
+    isUpdated = sent.apply(outcome, under: fetch?.lease)
     // The response to a POST may replace what the POST invalidates (RFC 9110 §9.3.3), but not what others have
     // invalidated since.
     if isOwnInvalidation { sent = sent.with() }
@@ -118,24 +106,25 @@ extension OriginExchange {
     if case .forwardAgain(let forwarding) = outcome.answer { return sent.with(forwarding: forwarding) }
     let stored = storedContent
     if !stored.canBeginAtOnce, !(await stored.canBegin()) { return withoutStored }
-    if !answerWithoutNetwork(stored) { await passOn() }
+    if let answer = answerWithoutNetwork(stored) {
+      fetch?.deliver(.success(answer))
+    } else {
+      await passOn()
+    }
     return nil
   }
 
-  /// Answers the leader if nothing has to be waited for.
-  ///
-  /// - Returns: whether it was done; otherwise nothing was, and ``answerLeader()`` does it.
-  func answerAtOnce() -> Bool {
+  /// Returns the leader's answer if nothing has to be waited for; otherwise does nothing, and ``answerLeader()`` answers.
+  func answerAtOnce() -> CachedResponse? {
     guard response.body.isInMemory, outcome.assembly == nil, !(cache.store.hasDisk && outcome.changesStore)
-    else { return false }
-    if case .forwardAgain = outcome.answer { return false }
+    else { return nil }
+    if case .forwardAgain = outcome.answer { return nil }
     // A part may have to be combined with what others have stored meanwhile.
-    if case .store(let stored, _) = outcome.storage, stored.parts != nil { return false }
+    if case .store(let stored, _) = outcome.storage, stored.parts != nil { return nil }
     let stored = storedContent
-    guard stored.canBeginAtOnce else { return false }
+    guard stored.canBeginAtOnce else { return nil }
     apply()
-    if !answerWithoutNetwork(stored) { passOnAtOnce() }
-    return true
+    return answerWithoutNetwork(stored) ?? passedOnAtOnce()
   }
 
   /// The stored content that the answer begins with.
@@ -159,31 +148,27 @@ extension OriginExchange {
     case .forward(let forwarding): return sent.with(forwarding: forwarding, lookup: lookup)
     case .serve, .fail:
       // It was forwarded with stored responses, so it can be sent without them.
-      fetch.deliver(.failure(HTTPCacheError.notCached(plan.reason)))
+      fetch?.deliver(.failure(HTTPCacheError.notCached(plan.reason)))
       return nil
     }
   }
 
-  /// Answers with a stored or a generated response, if the outcome says so.
+  /// Returns a stored or a generated response, if the outcome says so.
   @inline(never)
-  private func answerWithoutNetwork(_ content: MessageBody) -> Bool {
+  private func answerWithoutNetwork(_ content: MessageBody) -> CachedResponse? {
     let status = response.head.status.code
     switch outcome.answer {
     case .stored(let answer):
       cache.fetches.note(
         answer.response.isReusable(after: exchange.times), of: sent.lookup.key, sent.forwarding,
         status: status)
-      fetch.finish(.stored(status: status, at: exchange.times))
-      fetch.deliver(
-        .success(
-          cache.answers.respond(
-            with: answer, content, outcome, sent, forwardStatus: status, isUpdated: isUpdated)))
-      return true
+      fetch?.finish(.stored(status: status, at: exchange.times))
+      return cache.answers.respond(
+        with: answer, content, outcome, sent, forwardStatus: status, isUpdated: isUpdated)
     case .generated(let refusal):
-      fetch.finish(.notShared)
-      fetch.deliver(.success(cache.answers.generate(refusal, sent, status: status)))
-      return true
-    case .network, .completed, .forwardAgain, .failure: return false
+      fetch?.finish(.notShared)
+      return cache.answers.generate(refusal, sent, status: status)
+    case .network, .completed, .forwardAgain, .failure: return nil
     }
   }
 }
@@ -195,13 +180,13 @@ extension Fetch {
     while let sent = next {
       next = nil
       sent.note(.forwarded, sent.forwarding.reason)
-      next = await exchange(sent, at: SendingTime(sent), first: nil)
+      next = await exchange(sent, first: nil)
     }
   }
 
   /// Does the same with a request whose first response is there, or has failed to come.
-  func send(_ sent: SentRequest, at time: SendingTime, first: Result<TransportResponse, any Error>) async {
-    guard let next = await exchange(sent, at: time, first: first) else { return }
+  func send(_ sent: SentRequest, first: Result<TransportResponse, any Error>) async {
+    guard let next = await exchange(sent, first: first) else { return }
     await send(next)
   }
 
@@ -213,15 +198,15 @@ extension Fetch {
 
   /// - Returns: the request to send instead, if the response is of no use.
   private func exchange(
-    _ sent: SentRequest, at time: SendingTime, first: Result<TransportResponse, any Error>?
+    _ sent: SentRequest, first: Result<TransportResponse, any Error>?
   ) async -> SentRequest? {
     let exchange: OriginExchange
     do {
-      exchange = OriginExchange(try await response(to: sent, first), to: sent, at: time, for: self)
+      exchange = OriginExchange(try await response(to: sent, first), to: sent, for: self)
     } catch is TransportAbandoned {
       return nil
     } catch {
-      await fail(error, sent, at: time.request)
+      await fail(error, sent)
       return nil
     }
     return await exchange.answerLeader()
@@ -244,9 +229,9 @@ extension Fetch {
 
   /// Ends the fetch after the transport has failed: a stored response may answer the leader.
   @inline(never)
-  private func fail(_ error: any Error, _ sent: SentRequest, at requestTime: Timestamp) async {
+  private func fail(_ error: any Error, _ sent: SentRequest) async {
     finish(.failed(error))
-    let outcome = sent.outcome(of: error, requestTime: requestTime)
+    let outcome = sent.outcome(of: error)
     if let response = await sent.cache.answers.respond(toFailure: outcome, sent) {
       deliver(.success(response))
     } else {

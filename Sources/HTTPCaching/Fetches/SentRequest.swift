@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
@@ -9,7 +10,7 @@ import HTTPTypes
 ///
 /// It is a class because all steps of a fetch know it. As a struct it has several hundred bytes, and an async function
 /// keeps many copies.
-final class SentRequest: Sendable {
+package final class SentRequest: Sendable {
   let cache: HTTPCache
   let call: Call
   let forwarding: CacheEngine.Forwarding
@@ -19,12 +20,21 @@ final class SentRequest: Sendable {
   let isInBackground: Bool
   /// What is removed or invalidated afterwards concerns the response.
   let tokens: ResponseStore.RemovalTokens
+  /// When it was sent, by the clock that ages are computed with.
+  let time: Timestamp
+  /// The same for the event of the response.
+  let sendingBegun: EventHub.Moment
+  /// How it is sent without a task; see ``HTTPCache/exchange(for:work:interim:on:transport:)``.
+  let direct: Mutex<Direct>
 
-  /// - Parameter tokens: `nil` for those of the present moment.
+  /// - Parameters:
+  ///   - tokens: `nil` for those of the present moment.
+  ///   - direct: how it is sent without a task.
   init(
     _ call: Call, _ forwarding: CacheEngine.Forwarding, _ lookup: Lookup,
     _ collapsing: Collapsing = .notTried,
-    isInBackground: Bool = false, tokens: ResponseStore.RemovalTokens? = nil, in cache: HTTPCache
+    isInBackground: Bool = false, tokens: ResponseStore.RemovalTokens? = nil, _ direct: Direct = Direct(),
+    in cache: HTTPCache
   ) {
     self.cache = cache
     self.call = call
@@ -33,6 +43,13 @@ final class SentRequest: Sendable {
     self.collapsing = collapsing
     self.isInBackground = isInBackground
     self.tokens = tokens ?? cache.responses.removalTokens(lookup, shared: cache.shared?.position)
+    (time, sendingBegun) = (cache.clock.now, cache.hub.beginFetch())
+    self.direct = Mutex(direct)
+  }
+
+  deinit {
+    // The event loop is gone before it could call `finish(_:)`: requests that have joined must not wait.
+    direct.withLock { $0.fetch }?.finish(.abandoned)
   }
 
   /// Returns the same with other parts, and the tokens of the present moment if none are given.
@@ -67,22 +84,20 @@ final class SentRequest: Sendable {
   /// Returns what the engine decides about.
   ///
   /// - Parameter length: the length of the content in bytes, if it is known.
-  func exchange(
-    _ result: CacheEngine.Exchange.Result, length: Int? = nil, requestTime: Timestamp
-  ) -> CacheEngine.Exchange {
+  func exchange(_ result: CacheEngine.Exchange.Result, length: Int? = nil) -> CacheEngine.Exchange {
     var lifetime: Duration?
     if let rule = call.lifetime, case .response(let head) = result { lifetime = rule(request, head) }
     var exchange = CacheEngine.Exchange(
       forwarding: forwarding, candidates: lookup.responses, result: result,
-      contentLength: length.map { Int64($0) }, lifetime: lifetime, requestTime: requestTime,
+      contentLength: length.map { Int64($0) }, lifetime: lifetime, requestTime: time,
       responseTime: cache.clock.now, arrival: cache.clock.wallTime)
     exchange.storesUndeclared = call.localOrigin == nil
     return exchange
   }
 
   /// Returns the outcome if the transport failed.
-  func outcome(of error: any Error, requestTime: Timestamp) -> CacheEngine.Outcome {
-    cache.engine.outcome(of: exchange(TransportFault.cause(of: error).result, requestTime: requestTime))
+  func outcome(of error: any Error) -> CacheEngine.Outcome {
+    cache.engine.outcome(of: exchange(TransportFault.cause(of: error).result))
   }
 
   // MARK: - Events

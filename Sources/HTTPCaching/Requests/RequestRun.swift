@@ -204,7 +204,7 @@ final class RequestRun {
       switch waited {
       case .arriving(let arriving): return .arriving(read(arriving, claim, demand))
       case .ended(.failed(let error)):
-        let outcome = unanswered(demand).outcome(of: error, requestTime: cache.clock.now)
+        let outcome = unanswered(demand).outcome(of: error)
         return .ended(.failed(error), hasFallback: outcome.answer.isStored)
       case .ended(let ending): return .ended(ending)
       case .overdue: return .overdue
@@ -329,7 +329,7 @@ final class RequestRun {
   @inline(never)
   private func fallBack(_ demand: Machine.Demand, _ error: any Error) async throws -> CachedResponse {
     let request = unanswered(demand)
-    let outcome = request.outcome(of: error, requestTime: cache.clock.now)
+    let outcome = request.outcome(of: error)
     guard let response = await cache.answers.respond(toFailure: outcome, request) else {
       throw TransportFault.cause(of: error).error
     }

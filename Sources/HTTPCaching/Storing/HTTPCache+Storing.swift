@@ -53,8 +53,7 @@ extension HTTPCache {
         request: request, body: MessageBody(requestContent), policy: forwarding.policy,
         transport: { _, _ in throw CancellationError() })
       let sent = SentRequest(call, forwarding, lookup, in: self)
-      let outcome = engine.outcome(
-        of: sent.exchange(.response(response), length: content.count, requestTime: clock.now))
+      let outcome = engine.outcome(of: sent.exchange(.response(response), length: content.count))
       sent.apply(outcome)
       switch outcome.storage {
       case .none: return .failure(Refused(outcome.reason))

@@ -79,6 +79,14 @@ struct DirectExchangeTests {
           stream.finish()
         })
     },
+    Scenario(testDescription: "content in pieces that no other request can use", directives: "no-store") {
+      _ in
+      .streamed(
+        AsyncThrowingStream { stream in
+          stream.yield(Array("piece".utf8)[...])
+          stream.finish()
+        })
+    },
     Scenario(testDescription: "content that ends early", directives: "max-age=0") { _ in
       .streamed(
         AsyncThrowingStream { stream in
@@ -165,7 +173,7 @@ struct DirectExchangeTests {
     }
     let result: Result<TransportResponse, any Error>
     do {
-      result = .success(try await origin.transport(exchange.request, .empty))
+      result = .success(try await origin.transport(exchange.forwarded, .empty))
     } catch {
       result = .failure(error)
     }
@@ -178,7 +186,7 @@ struct DirectExchangeTests {
 
   private func begin(
     _ pending: inout PendingRequest, _ work: Work, from origin: MemoryOrigin, in cache: HTTPCache
-  ) -> DirectExchange? {
+  ) -> SentRequest? {
     cache.exchange(
       for: &pending, work: work, interim: nil, on: globalConcurrentExecutor, transport: origin.transport)
   }
@@ -192,9 +200,9 @@ struct DirectExchangeTests {
 
   /// An exchange that is begun, in a cache that nothing is stored in.
   private func begun(
-    in setting: Setting, _ work: Work, from origin: MemoryOrigin
-  ) throws -> DirectExchange {
-    guard case .pending(var pending) = setting.cache.begin(.get()) else { throw Unreachable() }
+    _ request: HTTPRequest = .get(), in setting: Setting, _ work: Work, from origin: MemoryOrigin
+  ) throws -> SentRequest {
+    guard case .pending(var pending) = setting.cache.begin(request) else { throw Unreachable() }
     return try #require(begin(&pending, work, from: origin, in: setting.cache))
   }
 
@@ -238,11 +246,29 @@ struct DirectExchangeTests {
     #expect(setting.cache.fetches.count == 0)
   }
 
+  @Test("A client that leaves ends a request that no other can join", arguments: [true, false])
+  func leavingAlone(isWhole: Bool) throws {
+    let setting = try Setting()
+    let work = Work()
+    let exchange = try begun(
+      .get(fields: [.cacheControl: "no-store"]), in: setting, work,
+      from: MemoryOrigin { _, _ in throw Unreachable() })
+    exchange.leave()
+    #expect(work.cancelCount == 1)
+    let late: TransportResponse = isWhole ? .ok("late") : .streamed(AsyncThrowingStream { $0.finish() })
+    guard case .done = exchange.finish(.success(late)) else {
+      Issue.record("answers a client that has left")
+      return
+    }
+    exchange.leave()
+    #expect(work.cancelCount == 1)
+  }
+
   @Test("An exchange that nothing finishes is released, and a request that waits for it sends its own")
   func unfinished() async throws {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("own") }
-    var exchange: DirectExchange? = try begun(in: setting, Work(), from: origin)
+    var exchange: SentRequest? = try begun(in: setting, Work(), from: origin)
     let follower = Task { try await setting.get(from: origin) }
     try await setting.cache.fetches.followers(1)
     exchange?.leave()

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import CacheMutex
+import HTTPCaching
+import NIOCore
+
+/// What a client's request has sent to the origin: who waits for the response, and what is known of it.
+///
+/// It is the only object of the proxy that a request without a task takes. So its functions for the cache and for the
+/// connection capture nothing else: such a function needs no memory.
+final class OriginCall: Cancellable {
+  /// Who waits for the response.
+  enum Caller {
+    case task(CheckedContinuation<TransportResponse, any Error>)
+    /// The client's connection, on its event loop.
+    ///
+    /// - Parameter since: when the request was sent.
+    case connection(NIOLoopBound<ClientConnection>, SentRequest, since: NIODeadline)
+  }
+
+  private struct State {
+    var isCancelled = false
+    var caller: Caller?
+    /// The connection on which a response is awaited.
+    var connection: OriginConnection.Handle?
+    /// What is sent again if the connection turns out to be closed.
+    var repeatable: (HTTPRequest, MessageBody)?
+    /// The content of the final response.
+    var feed: BodyFeed?
+    /// The interim response that is being written to the client.
+    var interim: EventLoopFuture<Void>?
+  }
+
+  private let context: ProxyContext
+  /// The client's connection.
+  private let channel: any Channel
+  /// The client's event loop, on which the connection to the origin should be too.
+  let loop: any EventLoop
+  /// The client's HTTP version (RFC 9110 §7.6.3).
+  let minorVersion: Int
+  let expectsContinue: Bool
+  private let state = Mutex(State())
+
+  init(_ context: ProxyContext, _ channel: any Channel, _ client: ClientRequest) {
+    (self.context, self.channel, loop) = (context, channel, channel.eventLoop)
+    (minorVersion, expectsContinue) = (client.minorVersion, client.expectsContinue)
+  }
+
+  // MARK: - The cache
+
+  /// Sends requests to the origin.
+  var transport: Transport {
+    { [self] request, body in
+      try await context.watch.observe { try await context.origin.send(request, body, self) }
+    }
+  }
+
+  /// Passes interim responses to the client. The next one is read after the client, or the kernel, has taken this one.
+  var interim: InterimReceiver {
+    { [self] head in
+      let write = channel.writeAndFlush(ResponsePart.interim(head))
+      state.withLock { $0.interim = write }
+    }
+  }
+
+  /// Also ends with the client's connection, which the stall time-out closes.
+  func interimWritten() async {
+    let write = state.withLock { $0.interim.take() }
+    try? await write?.get()
+  }
+
+  /// The trailers of the response, once its content has been read.
+  var trailers: HTTPFields? { state.withLock { $0.feed }?.trailers }
+
+  var isCancelled: Bool { state.withLock { $0.isCancelled } }
+
+  /// Closes the connection if the response is awaited. The call ends with an error.
+  func cancel() {
+    state.withLock { state in
+      state.isCancelled = true
+      return state.connection
+    }?.close()
+  }
+
+  // MARK: - The connection
+
+  /// Receives responses from the connection.
+  var receiver: OriginConnection.Receiver {
+    { [self] in context.origin.receive($0, self) }
+  }
+
+  var connection: OriginConnection.Handle? { state.withLock { $0.connection } }
+
+  func begin(for caller: Caller) { state.withLock { $0.caller = caller } }
+
+  /// Records the connection that the request is sent on.
+  ///
+  /// - Parameter repeatable: the request, if it may be sent once more.
+  func awaits(_ connection: OriginConnection.Handle, repeatable: (HTTPRequest, MessageBody)?) {
+    let isCancelled = state.withLock { state in
+      (state.connection, state.repeatable) = (connection, repeatable)
+      return state.isCancelled
+    }
+    if isCancelled { connection.close() }
+  }
+
+  func takeRepeatable() -> (HTTPRequest, MessageBody)? { state.withLock { $0.repeatable.take() } }
+
+  /// Records that the final response has arrived.
+  ///
+  /// - Parameter feed: its content, if that is still arriving.
+  func received(_ feed: BodyFeed?) {
+    state.withLock { ($0.connection, $0.repeatable, $0.feed) = (nil, nil, feed) }
+  }
+
+  /// Passes the response, or the error, to the caller.
+  func end(_ result: Result<TransportResponse, any Error>) {
+    switch state.withLock({ $0.caller.take() }) {
+    case .task(let continuation): continuation.resume(with: result)
+    case .connection(let bound, let sent, let start):
+      // The connection to the origin is usually on this event loop. Without the client, the loop may be gone.
+      if loop.inEventLoop {
+        bound.value.end(sent, self, result, since: start)
+      } else if sent.isLeft {
+        _ = sent.finish(result)
+      } else {
+        loop.execute { bound.value.end(sent, self, result, since: start) }
+      }
+    case nil: break
+    }
+  }
+}
