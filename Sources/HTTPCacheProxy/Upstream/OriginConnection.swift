@@ -30,7 +30,8 @@ final class OriginConnection: ChannelInboundHandler {
   struct Reply: Sendable {
     enum Content: Sendable {
       case none
-      /// Small content that has arrived with the head: it is stored and sent as one, without a reader and its waiting.
+      /// Small content that has arrived with the head, or soon after it: it is stored and sent as one, without a reader and
+      /// its waiting.
       case whole([UInt8])
       case arriving(BodyFeed, length: Int?)
     }
@@ -64,6 +65,8 @@ final class OriginConnection: ChannelInboundHandler {
   private var request = Machine.Request()
   /// Gets the response that is awaited.
   private var receiver: Receiver?
+  /// A response whose small content is awaited: the length of the content, and when the response is delivered without it.
+  private var held: (head: HTTPResponse, length: Int, end: NIODeadline)?
   /// The content of a response that is still arriving.
   private var content: (feed: BodyFeed, decoder: BodyDecoder)?
   /// The task that sends the content of the request: it is cancelled when the connection ends.
@@ -195,6 +198,9 @@ final class OriginConnection: ChannelInboundHandler {
 
   /// Maximum bytes of ``Reply/Content/whole(_:)``: what one read from the socket usually returns.
   private static let smallContent = 64 << 10
+  /// Maximum time that the head of a response waits for small content. Many origins write the two one after the other. A
+  /// task for the content takes three times the time of the rest.
+  private static let holdingTime = TimeAmount.milliseconds(5)
 
   /// Whether the kernel knows that the origin has closed the connection, before the event loop has noticed.
   ///
@@ -249,7 +255,7 @@ final class OriginConnection: ChannelInboundHandler {
   private func readOn() {
     switch machine.input {
     case .end, .head: channel.read()
-    case .content: if content?.feed.isFull == false { channel.read() }
+    case .content: if held != nil || content?.feed.isFull == false { channel.read() }
     case .nothing: break
     }
   }
@@ -280,8 +286,15 @@ final class OriginConnection: ChannelInboundHandler {
           return
         case .head:
           guard let reply = try readHead() else { return }
-          awaited = (receiver.take(), reply)
+          if held == nil { awaited = (receiver.take(), reply) }
         case .content:
+          if let held {
+            guard let bytes = buffer.readBytes(length: held.length) else { return armTimer(by: held.end) }
+            self.held = nil
+            finish()
+            awaited = (receiver.take(), Reply(head: held.head, content: .whole(bytes)))
+            continue
+          }
           guard let event = try content?.decoder.next(from: &buffer) else { return }
           switch event {
           case .data(let bytes): content?.feed.push(bytes)
@@ -312,19 +325,28 @@ final class OriginConnection: ChannelInboundHandler {
     case .deliver(let framing):
       if framing == .none || framing == .length(0) {
         finish()
-      } else if let length = framing.length, length <= Self.smallContent,
-        let bytes = buffer.readBytes(length: length)
-      {
-        response.content = .whole(bytes)
-        finish()
+      } else if let length = framing.length, length <= Self.smallContent {
+        held = (head, length, now + Self.holdingTime)
       } else {
-        let feed = makeFeed()
-        content = (feed, BodyDecoder(framing, limits: reader.limits, isResponse: true))
-        response.content = .arriving(feed, length: framing.length)
+        response.content = .arriving(beginContent(framing), length: framing.length)
       }
     case .fail(let error): close(error)
     }
     return response
+  }
+
+  private func beginContent(_ framing: Framing) -> BodyFeed {
+    let feed = makeFeed()
+    content = (feed, BodyDecoder(framing, limits: reader.limits, isResponse: true))
+    return feed
+  }
+
+  /// Delivers the held response with the part of its content that has arrived.
+  private func deliverHeld() {
+    guard let (head, length, _) = held.take() else { return }
+    let feed = beginContent(.length(length))
+    if case .data(let bytes)? = try? content?.decoder.next(from: &buffer) { feed.push(bytes) }
+    receiver.take()?(.success(Reply(head: head, content: .arriving(feed, length: length))))
   }
 
   private func makeFeed() -> BodyFeed {
@@ -386,6 +408,7 @@ final class OriginConnection: ChannelInboundHandler {
 
   private func end(_ ending: Machine.Ending) {
     if ending == .none { return }
+    deliverHeld()
     stopTimer()
     buffer = ByteBuffer()
     sending?.cancel()
@@ -419,12 +442,13 @@ final class OriginConnection: ChannelInboundHandler {
 
   private func checkTime() {
     timer = nil
+    if let held, held.end <= now { deliverHeld() }
     let hasTaken = uptake?.hasAdvanced(channel) == true
     do throws(OriginError) {
       let deadline = try machine.checkTime(
         at: now, isContentAwaited: content?.feed.isAwaited == true, hasTaken: hasTaken,
         isTaking: uptake?.isWaiting == true)
-      if let deadline { armTimer(by: deadline) }
+      if let deadline { armTimer(by: held.map { Swift.min($0.end, deadline) } ?? deadline) }
     } catch {
       close(error)
     }

@@ -179,9 +179,7 @@ struct OriginConnectionTests {
     var (failure, content) = (ended.failure?.kind, [UInt8]())
     switch ended.content {
     case .none: break
-    case .whole(let bytes):
-      #expect(isWhole)
-      content = bytes
+    case .whole(let bytes): content = bytes
     case .arriving(let feed, _):
       do {
         for try await chunk in FeedReader(feed) { content += chunk }
@@ -192,6 +190,30 @@ struct OriginConnectionTests {
     }
     #expect(failure == course.failure)
     if course.failure == nil { #expect(String(decoding: content, as: UTF8.self) == course.content ?? "") }
+  }
+
+  @Test("Small content is delivered with its head if it follows soon", arguments: [true, false])
+  func held(isSoon: Bool) throws {
+    let fixture = try Fixture()
+    let record = Record()
+    record.follow(fixture.start(fixture.first), fixture.first)
+    try fixture.receive(Self.ok + "Content-Length: 2\r\n\r\na")
+    fixture.channel.embeddedEventLoop.advanceTime(by: .microseconds(4999))
+    #expect(record.state.withLock { $0.statuses } == [])
+    if !isSoon {
+      fixture.channel.embeddedEventLoop.advanceTime(by: .microseconds(1))
+      #expect(record.state.withLock { $0.statuses } == [200])
+    }
+    try fixture.receive("b")
+    let ended = record.state.withLock { $0 }
+    #expect(ended.statuses == [200])
+    switch ended.content {
+    case .whole(let bytes): #expect(isSoon && bytes == Array("ab".utf8))
+    case .arriving(_, let length): #expect(!isSoon && length == 2)
+    case .none: Issue.record("no content")
+    }
+    #expect(fixture.returned.count == 1)
+    _ = try? fixture.channel.finish()
   }
 
   // MARK: - Time
@@ -304,6 +326,8 @@ struct OriginConnectionTests {
     let answered = fixture.start(fixture.first)
     fixture.run()
     try fixture.receive("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
+    // The head waits no longer for the content.
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(5))
     let feed = Mutex<BodyFeed?>(nil)
     answered.whenSuccess { reply in
       if case .arriving(let arriving, _) = reply.content { feed.withLock { $0 = arriving } }
@@ -331,6 +355,8 @@ struct OriginConnectionTests {
     let answered = fixture.start(fixture.first)
     fixture.run()
     try fixture.receive("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
+    // The head waits no longer for the content.
+    fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(5))
     switch late {
     case .abandonment:
       answered.whenSuccess { if case .arriving(let feed, _) = $0.content { feed.abandon() } }
