@@ -145,6 +145,13 @@ package struct ByteWriter {
     append(literal: "\r\n")
   }
 
+  package mutating func appendLine(_ name: String, _ value: String) {
+    append(name)
+    append(literal: ": ")
+    append(value)
+    append(literal: "\r\n")
+  }
+
   /// Writes the bytes only.
   @inline(__always)
   mutating func append(_ bytes: Span<UInt8>) {

@@ -10,7 +10,7 @@ import HTTPTypes
 extension String {
   /// Calls `body` with the UTF-8 bytes of this string.
   @inline(__always)
-  func withFieldBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+  package func withFieldBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
     if let result = utf8.withContiguousStorageIfAvailable({ body($0.span) }) {
       return result
     }
@@ -66,7 +66,7 @@ extension Span where Element == UInt8 {
   }
 
   /// Whether the bytes contain a byte; checks eight at a time.
-  func contains(_ byte: UInt8) -> Bool {
+  package func contains(_ byte: UInt8) -> Bool {
     var position = 0
     while count - position >= 8 {
       if word(at: position).bytes(equalTo: byte) != 0 { return true }

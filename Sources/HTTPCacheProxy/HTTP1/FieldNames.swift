@@ -29,26 +29,28 @@ enum FieldRole: Sendable {
   case lookalike
 
   init(_ canonicalName: String) {
+    // Lengths first: most names differ in their length. This is done for each field of a message that is passed on.
     self =
-      switch canonicalName {
-      case "host": .host
-      case "connection": .connection
-      case "content-length": .contentLength
-      case "transfer-encoding": .transferEncoding
-      case "te": .te
-      case "expect": .expect
-      case "max-forwards": .maxForwards
-      case "keep-alive", "proxy-connection", "http2-settings": .hop
-      case "upgrade": .upgrade
-      case "proxy-authorization": .proxyCredentials
-      case "forwarded", "x-real-ip", "x-forwarded": .forwarding
+      switch (canonicalName.utf8.count, canonicalName) {
+      case (4, "host"): .host
+      case (10, "connection"): .connection
+      case (14, "content-length"): .contentLength
+      case (17, "transfer-encoding"): .transferEncoding
+      case (2, "te"): .te
+      case (6, "expect"): .expect
+      case (12, "max-forwards"): .maxForwards
+      case (10, "keep-alive"), (16, "proxy-connection"), (14, "http2-settings"): .hop
+      case (7, "upgrade"): .upgrade
+      case (19, "proxy-authorization"): .proxyCredentials
+      case (9, "forwarded"), (9, "x-real-ip"), (11, "x-forwarded"): .forwarding
       default: Self.other(canonicalName)
       }
   }
 
   private static func other(_ name: String) -> FieldRole {
-    if name.utf8.starts(with: "x-forwarded-".utf8) { return .forwarding }
-    guard name.utf8.contains(UInt8(ascii: "_")) else { return .plain }
+    guard name.withFieldBytes({ $0.contains(UInt8(ascii: "_")) }) else {
+      return name.hasPrefix("x-forwarded-") ? .forwarding : .plain
+    }
     let spelled = name.replacing("_", with: "-")
     switch FieldRole(spelled) {
     case .forwarding: return .forwarding

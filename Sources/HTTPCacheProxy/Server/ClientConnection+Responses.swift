@@ -33,9 +33,11 @@ extension ClientConnection {
     case .end(let trailers):
       switch machine.ending {
       case .lastChunk:
-        output.bytes.writeStaticString("0\r\n")
-        for field in trailers?.asTrailers() ?? [:] { output.bytes.write(field) }
-        output.bytes.writeStaticString("\r\n")
+        output.bytes.writeText { text in
+          text.append(literal: "0\r\n")
+          for field in trailers?.asTrailers() ?? [:] { text.appendLine(field) }
+          text.append(literal: "\r\n")
+        }
         send(context, promise)
       case .shortfall:
         promise?.fail(ChannelError.eof)

@@ -37,11 +37,7 @@ extension ClientConnection {
     }
     try context.pipeline.syncOperations.addHandler(client, position: .before(self))
     try origin.channel.pipeline.syncOperations.addHandler(server, position: .before(origin.connection.value))
-    output.bytes.writeString("HTTP/1.1 101 \(head.status.reasonPhrase)\r\n")
-    head.headerFields.forEachEndToEnd(keepsUpgrade: true) { field in
-      if field.name.canonicalName != "content-length" { output.bytes.write(field) }
-    }
-    output.bytes.writeStaticString("\r\n")
+    writer.writeInterim(head, keepsUpgrade: true, to: &output.bytes)
     send(context, nil)
     flush(context)
     server.write(inbound)

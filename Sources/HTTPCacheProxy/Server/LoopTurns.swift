@@ -32,8 +32,9 @@ final class LoopTurns {
   func flushAtEnd(_ channel: any Channel) {
     unflushed.append(channel)
     guard unflushed.count == 1 else { return }
-    let bound = NIOLoopBound(self, eventLoop: loop)
-    loop.execute { bound.value.flush() }
+    // The loop's own object, on its thread. A closure that captures nothing else needs no memory.
+    nonisolated(unsafe) let turns = self
+    loop.execute { turns.flush() }
   }
 
   private func flush() {

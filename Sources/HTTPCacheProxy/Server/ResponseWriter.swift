@@ -146,10 +146,12 @@ struct ResponseWriter {
   }
 
   /// An interim response has no framing, and nothing is added to it (RFC 9110 §15.2).
-  func writeInterim(_ response: HTTPResponse, to buffer: inout ByteBuffer) {
+  ///
+  /// - Parameter keepsUpgrade: whether the response switches protocols.
+  func writeInterim(_ response: HTTPResponse, keepsUpgrade: Bool = false, to buffer: inout ByteBuffer) {
     buffer.writeText { text in
       text.appendStatus(response.status)
-      response.headerFields.forEachEndToEnd { field in
+      response.headerFields.forEachEndToEnd(keepsUpgrade: keepsUpgrade) { field in
         if FieldKind(field.name) != .contentLength { text.appendLine(field) }
       }
       text.append(literal: "\r\n")
@@ -202,22 +204,6 @@ extension ByteWriter {
     append(literal: "Content-Length: ")
     append(decimal: Int64(count))
     append(literal: "\r\n")
-  }
-}
-
-extension ByteBuffer {
-  /// Writes a text into the free capacity, and grows if that is not enough.
-  ///
-  /// - Parameter write: called a second time if the text exceeds the capacity.
-  fileprivate mutating func writeText(_ write: (inout ByteWriter) -> Void) {
-    // Enough for nearly all heads.
-    var capacity = 1024
-    while true {
-      var count = 0
-      writeWithOutputRawSpan(minimumWritableBytes: capacity) { count = ByteWriter.append(to: &$0, write) }
-      if count <= capacity { return }
-      capacity = count
-    }
   }
 }
 

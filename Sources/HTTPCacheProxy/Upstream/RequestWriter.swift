@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPCaching
 import NIOCore
 
@@ -15,12 +16,18 @@ enum RequestWriter {
     to buffer: inout ByteBuffer
   ) {
     buffer.reserveCapacity(minimumWritableBytes: 1024 + (body.isInMemory ? body.length ?? 0 : 0))
-    buffer.writeString(request.method.rawValue)
-    buffer.writeString(" ")
-    buffer.writeString(request.path ?? "/")
-    buffer.writeString(" HTTP/1.1\r\nHost: ")
-    buffer.writeString(request.authority ?? "")
-    buffer.writeString("\r\n")
+    buffer.writeText { write(request, body, expects: expects, via: via, upgrade: upgrade, to: &$0) }
+  }
+
+  private static func write(
+    _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, upgrade: String?,
+    to text: inout ByteWriter
+  ) {
+    text.append(request.method.rawValue)
+    text.append(literal: " ")
+    text.append(request.path ?? "/")
+    text.append(literal: " HTTP/1.1\r\n")
+    text.appendLine("Host", request.authority ?? "")
     var hasLength = false
     var connection: [String] = []
     for field in request.headerFields {
@@ -31,43 +38,27 @@ enum RequestWriter {
         // The content's own length, in the position where the client has the field.
         guard let length = body.length, !hasLength else { continue }
         hasLength = true
-        buffer.write(name: field.name.rawName, value: String(length))
+        text.appendLine(field.name.rawName, String(length))
         continue
       case .te: connection.append("TE")
       case .plain, .maxForwards, .forwarding: break
       }
-      buffer.write(field)
+      text.appendLine(field)
     }
     if let length = body.length {
       // RFC 9110 §8.6: a request that normally has content states its absence.
       let anticipates = request.method == .post || request.method == .put || request.method == .patch
-      if !hasLength, length > 0 || anticipates { buffer.write(name: "Content-Length", value: String(length)) }
+      if !hasLength, length > 0 || anticipates { text.appendLine("Content-Length", String(length)) }
     } else {
-      buffer.writeString("Transfer-Encoding: chunked\r\n")
+      text.append(literal: "Transfer-Encoding: chunked\r\n")
     }
-    if expects { buffer.writeString("Expect: 100-continue\r\n") }
-    buffer.write(name: "Via", value: via)
+    if expects { text.append(literal: "Expect: 100-continue\r\n") }
+    text.appendLine("Via", via)
     if let upgrade {
       connection.append("Upgrade")
-      buffer.write(name: "Upgrade", value: upgrade)
+      text.appendLine("Upgrade", upgrade)
     }
-    if !connection.isEmpty { buffer.write(name: "Connection", value: connection.joined(separator: ", ")) }
-    buffer.writeString("\r\n")
-  }
-}
-
-extension ByteBuffer {
-  mutating func write(_ field: HTTPField) {
-    writeString(field.name.rawName)
-    writeStaticString(": ")
-    field.withUnsafeBytesOfValue { _ = writeBytes($0) }
-    writeStaticString("\r\n")
-  }
-
-  mutating func write(name: String, value: String) {
-    writeString(name)
-    writeStaticString(": ")
-    writeString(value)
-    writeStaticString("\r\n")
+    if !connection.isEmpty { text.appendLine("Connection", connection.joined(separator: ", ")) }
+    text.append(literal: "\r\n")
   }
 }

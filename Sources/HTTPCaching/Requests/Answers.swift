@@ -203,7 +203,7 @@ struct Answers: Sendable {
     if settlement != nil { head = responses.engine.headWhileStoring(head) }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
     if !head.headerFields.contains(.date) {
-      head.headerFields[.date] = HTTPDate(responses.clock.wallTime).fieldValue
+      head.headerFields.append(HTTPField(name: .date, value: HTTPDate(responses.clock.wallTime).fieldValue))
     }
     sent.noteAnswer(outcome.reason, .network)
     // As long as it is unknown whether it will be stored, `Cache-Status` does not say it, nor why (RFC 9211 §2.5).
