@@ -245,18 +245,23 @@ public final class CacheMetrics: Sendable {
   private func report() {
     // Locked to the end, so that older values are never reported after newer ones.
     readings.withLock { readings in
-      var sums: [String: (Gauge, Int)] = [:]
+      var sums: [(gauge: Gauge, value: Int)] = []
       for index in readings.indices {
         guard let source = readings[index].source, let values = source.read() else { continue }
         for (meter, (value, last)) in zip(source.meters, zip(values, readings[index].values)) {
           switch meter {
-          case .gauge(let gauge): sums[gauge.label, default: (gauge, 0)].1 += value
+          case .gauge(let gauge):
+            if let known = sums.firstIndex(where: { $0.gauge.label == gauge.label }) {
+              sums[known].value += value
+            } else {
+              sums.append((gauge, value))
+            }
           case .count(let count): if value > last { count.increment(by: value - last) }
           }
         }
         readings[index].values = values
       }
-      for (gauge, sum) in sums.values { gauge.record(sum) }
+      for (gauge, sum) in sums { gauge.record(sum) }
     }
   }
 }

@@ -201,7 +201,7 @@ enum Freshening {
   private static func withDate(_ fields: HTTPFields, at time: Timestamp) -> HTTPFields {
     guard fields[.date] == nil else { return fields }
     var fields = fields
-    fields[.date] = HTTPDate(time).fieldValue
+    fields.append(HTTPField(name: .date, value: HTTPDate(time).fieldValue))
     return fields
   }
 

@@ -203,6 +203,8 @@ struct Answers: Sendable {
     if settlement != nil { head = responses.engine.headWhileStoring(head) }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
     if !head.headerFields.contains(.date) {
+      // And one for `Cache-Status`.
+      head.headerFields.reserveCapacity(head.headerFields.count + 2)
       head.headerFields.append(HTTPField(name: .date, value: HTTPDate(responses.clock.wallTime).fieldValue))
     }
     sent.noteAnswer(outcome.reason, .network)
