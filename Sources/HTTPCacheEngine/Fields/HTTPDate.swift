@@ -321,37 +321,21 @@ extension HTTPDate {
     let second = clamped.secondsSince1970 - days * 86_400
     let weekday = Int(((days + 4) % 7 + 7) % 7)
     // Interpolation takes 15 times the instructions.
-    return String(unsafeUninitializedCapacity: 29) { text in
-      var count = 0
-      func write(_ word: String) {
-        for byte in word.utf8 {
-          text[count] = byte
-          count += 1
-        }
-      }
-      func write(_ value: Int64, digits: Int) {
-        var rest = value
-        for index in (count..<count + digits).reversed() {
-          text[index] = UInt8(ascii: "0") + UInt8(rest % 10)
-          rest /= 10
-        }
-        count += digits
-      }
-      write(Self.weekdays[weekday])
-      write(", ")
-      write(day, digits: 2)
-      write(" ")
-      write(Self.months[Int(month) - 1])
-      write(" ")
-      write(year, digits: 4)
-      write(" ")
-      write(second / 3600, digits: 2)
-      write(":")
-      write(second / 60 % 60, digits: 2)
-      write(":")
-      write(second % 60, digits: 2)
-      write(" GMT")
-      return count
+    return ByteWriter.text { text in
+      text.append(Self.weekdays[weekday])
+      text.append(literal: ", ")
+      text.append(decimal: day, digits: 2)
+      text.append(literal: " ")
+      text.append(Self.months[Int(month) - 1])
+      text.append(literal: " ")
+      text.append(decimal: year, digits: 4)
+      text.append(literal: " ")
+      text.append(decimal: second / 3600, digits: 2)
+      text.append(literal: ":")
+      text.append(decimal: second / 60 % 60, digits: 2)
+      text.append(literal: ":")
+      text.append(decimal: second % 60, digits: 2)
+      text.append(literal: " GMT")
     }
   }
 

@@ -12,33 +12,42 @@ package struct ByteWriter {
   @usableFromInline let memory: UnsafeMutableRawBufferPointer
   @usableFromInline var count = 0
 
-  /// Returns the written bytes as an array.
-  ///
+  /// Returns the written bytes as an array; see ``written(expecting:_:as:)``.
+  @inline(__always)
+  static func bytes(expecting expected: Int = 0, _ write: (inout ByteWriter) -> Void) -> [UInt8] {
+    written(expecting: expected, write) { [UInt8]($0) }
+  }
+
+  /// Returns the written bytes as a text; see ``written(expecting:_:as:)``.
+  @inline(__always)
+  static func text(_ write: (inout ByteWriter) -> Void) -> String {
+    written(expecting: 0, write) { String(decoding: $0, as: UTF8.self) }
+  }
+
   /// - Parameters:
   ///   - expected: about how many bytes there are.
   ///   - write: writes the bytes; called a second time if they exceed the first capacity, which is enough for nearly all
   ///     heads.
+  ///   - result: makes the result of the bytes.
   @inline(__always)
-  static func bytes(expecting expected: Int = 0, _ write: (inout ByteWriter) -> Void) -> [UInt8] {
+  private static func written<Result>(
+    expecting expected: Int, _ write: (inout ByteWriter) -> Void,
+    as result: (UnsafeRawBufferPointer) -> Result
+  ) -> Result {
     // The size that is allocated on the stack.
     var capacity = Swift.max(1024, expected)
     while true {
-      let bytes: [UInt8]? = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { memory in
+      let made: Result? = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { memory in
         var writer = ByteWriter(memory: memory)
         write(&writer)
         guard writer.count <= memory.count else {
           capacity = writer.count
           return nil
         }
-        return [UInt8](UnsafeRawBufferPointer(rebasing: memory[..<writer.count]))
+        return result(UnsafeRawBufferPointer(rebasing: memory[..<writer.count]))
       }
-      if let bytes { return bytes }
+      if let made { return made }
     }
-  }
-
-  /// Returns the written bytes as a text; see ``bytes(expecting:_:)``.
-  static func text(_ write: (inout ByteWriter) -> Void) -> String {
-    String(decoding: bytes(write), as: UTF8.self)
   }
 
   /// Writes to the end of a span, if its free capacity is enough.
@@ -122,7 +131,9 @@ package struct ByteWriter {
   }
 
   /// Writes a number in decimal digits.
-  package mutating func append(decimal number: Int64) {
+  ///
+  /// - Parameter digits: minimum number of digits; zeros come before a shorter number.
+  package mutating func append(decimal number: Int64, digits least: Int = 1) {
     if number < 0 { append(literal: "-") }
     var rest = number.magnitude
     // 2^64 has 20 digits.
@@ -132,7 +143,7 @@ package struct ByteWriter {
         first -= 1
         digits[first] = UInt8(0x30 + rest % 10)
         rest /= 10
-      } while rest > 0
+      } while rest > 0 || digits.count - first < least
       append(UnsafeRawBufferPointer(rebasing: digits[first...]))
     }
   }
