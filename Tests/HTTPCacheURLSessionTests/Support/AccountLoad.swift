@@ -27,18 +27,26 @@
       firstDescriptors = try await settledDescriptors()
     }
 
-    /// Loads a response for each account, which is not stored for another.
-    func run(accounts: Int) async throws {
-      for account in 0..<accounts {
-        var options = CachingOptions()
-        options.partition = { _ in "account \(account)" }
-        let session = URLSession(
-          configuration: .caching(with: cache, options: options, base: .ephemeral.patient))
-        let url = try #require(URL(string: origin.url("/\(account)")))
-        let (data, _) = try await session.data(from: url)
-        #expect(String(decoding: data, as: UTF8.self) == "/\(account)")
-        session.finishTasksAndInvalidate()
+    /// Loads a response for each account, some at the same time.
+    func run(accounts: Int, atOnce count: Int = 1) async throws {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for account in 0..<accounts {
+          if account >= count { try await group.next() }
+          group.addTask { try await load(account) }
+        }
+        try await group.waitForAll()
       }
+    }
+
+    private func load(_ account: Int) async throws {
+      var options = CachingOptions()
+      options.partition = { _ in "account \(account)" }
+      let session = URLSession(
+        configuration: .caching(with: cache, options: options, base: .ephemeral.patient))
+      let url = try #require(URL(string: origin.url("/\(account)")))
+      let (data, _) = try await session.data(from: url)
+      #expect(String(decoding: data, as: UTF8.self) == "/\(account)")
+      session.finishTasksAndInvalidate()
     }
 
     /// Opens a cache on disk, uses it through a session, and keeps nothing of them.

@@ -73,6 +73,10 @@ import Testing
       let (content, request) = (Data("abc".utf8), URLRequest(url: url))
       let tasks = [session.dataTask(with: url), session.uploadTask(with: request, from: content)]
       for task in tasks { #expect(HiddenProperty<DispatchQueue>("workQueue").value(of: task) != nil) }
+      for task in tasks { #expect(FoundationInternals.session.value(of: task) === session) }
+      #expect(FoundationInternals.workQueue.value(of: session) != nil)
+      #expect(CacheBinding.readsSessions)
+      #expect(FoundationInternals.libcurl.version != nil)
       #expect(try TaskBody.request(request, of: tasks[1]).httpBody == content)
       #expect(FoundationInternals.receivingQueue(of: session) != nil)
     }

@@ -3,9 +3,11 @@
 
 #if os(Linux)
   import Foundation
-  import HTTPCacheURLSession
+  import FoundationNetworking
   import TestSupport
   import Testing
+
+  @testable import HTTPCacheURLSession
 
   @Suite("What many accounts leave behind", .timeLimit(.minutes(10)))
   struct AccountsTests {
@@ -14,10 +16,22 @@
     func accounts() async {
       await #expect(processExitsWith: .success) {
         let load = try await AccountLoad()
-        for _ in 0..<10 { try await load.run(accounts: 10) }
+        try await load.run(accounts: 50)
+        try await load.run(accounts: 50, atOnce: 10)
         #expect(try await load.settledDescriptors() <= load.firstDescriptors)
         await load.stop()
       }
+    }
+
+    @Test("An idle session to origins ends after its time, and one in use does not")
+    func idle() async throws {
+      let sessions = OriginSessions(idleTime: .milliseconds(20), idleLimit: 8)
+      let other = URLSessionConfiguration.ephemeral
+      let used = sessions.lease(.init(other, nil))
+      for _ in 1...3 { _ = sessions.lease(.init(.default, nil)) }
+      #expect(sessions.count == 2)
+      try await eventually { sessions.count == 1 }
+      withExtendedLifetime(used) {}
     }
 
     @Test("A cache that nothing uses any longer releases its directory, without close()")
