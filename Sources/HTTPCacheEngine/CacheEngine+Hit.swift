@@ -78,7 +78,7 @@ extension CacheEngine {
       ageInSeconds: age / 1000, remainingSeconds: facts.lifetime.milliseconds / 1000 - age / 1000,
       reason: facts.freshReason)
     if let position = conditions.noneMatch {
-      // Any other comparison takes more: lists, a tag that is not the same text, a response that is no success.
+      // Any other comparison takes more: lists, a tag of another text, a response other than a success.
       guard facts.flags.contains(.isSuccessful),
         StoredResponse.isTagged(request.headerFields[position].value, stored)
       else { return nil }

@@ -11,9 +11,9 @@ enum SelectingBytes {
   /// Maximum number of nominated fields that are compared here.
   static let most = 8
 
-  /// Whether the request matches exactly (RFC 9111 §4.1). It must have no field that affects the decision, but conditions. It must have
-  /// exactly the stored line of every nominated field, or none of those that were absent. Other spellings may be
-  /// equivalent; normalisation decides that later.
+  /// Whether the request matches exactly (RFC 9111 §4.1). Apart from conditions, it must have no field that affects the
+  /// decision. It must have exactly the stored line of every nominated field, or none of those that were absent. Other
+  /// spellings may be equivalent; normalisation decides that later.
   ///
   /// - Parameters:
   ///   - count: the number of nominated fields; at least 1.

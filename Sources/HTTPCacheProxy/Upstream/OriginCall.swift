@@ -5,12 +5,12 @@ import CacheMutex
 import HTTPCaching
 import NIOCore
 
-/// What a client's request has sent to the origin: who waits for the response, and what is known of it.
+/// What a client's request has sent to the origin: the caller that gets the response, and what is known of it.
 ///
 /// It is the only object of the proxy that a request without a task takes. So its functions for the cache and for the
 /// connection capture nothing else: such a function needs no memory.
 final class OriginCall: Cancellable {
-  /// Who waits for the response.
+  /// What gets the response.
   enum Caller {
     case task(CheckedContinuation<TransportResponse, any Error>)
     /// The client's connection, on its event loop.
