@@ -141,6 +141,8 @@ struct ArrivingContent: AsyncSequence, Sendable {
     }
 
     fileprivate func next() async throws -> ArraySlice<UInt8>? {
+      // Otherwise, a cancelled reader goes on while content arrives faster than it reads.
+      try Task.checkCancellation()
       var step = state.withLock { Self.step(&$0) }
       if case .wait = step { step = try await wait() }
       switch step {

@@ -24,7 +24,7 @@ final class OriginSession: Sendable {
     #if canImport(FoundationNetworking)
       let queue = PacedQueue()
       session = URLSession(configuration: configuration, delegate: transfers, delegateQueue: queue)
-      queue.setReceiving(of: session)
+      queue.setReceiving(FoundationInternals.receivingQueue(of: session))
     #else
       session = URLSession(configuration: configuration, delegate: transfers, delegateQueue: nil)
     #endif

@@ -4,7 +4,6 @@
 #if canImport(FoundationNetworking)
   import CacheMutex
   import Foundation
-  import FoundationNetworking
 
   /// The delegate queue of a session, which slows the session's transfers down if too many calls wait for it.
   ///
@@ -91,9 +90,9 @@
       condition.withLock { postponed.append(work) }
     }
 
-    /// Notes the queue on which a session receives.
-    func setReceiving(of session: URLSession) {
-      receiving.withLock { $0 = FoundationInternals.receivingQueue(of: session) }
+    /// Notes the queue on which the session receives.
+    func setReceiving(_ queue: DispatchQueue?) {
+      receiving.withLock { $0 = queue }
     }
 
     /// Adds a call during which the thread that receives does not wait, because the call waits for it.

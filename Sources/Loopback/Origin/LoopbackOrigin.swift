@@ -53,6 +53,8 @@ package final class LoopbackOrigin: Sendable {
     package var ending: Ending
     /// Whether the content is sent in chunks of 1 KiB, without Content-Length.
     package var isChunked: Bool
+    /// The number of times that ``body`` is sent, one after another.
+    package var repetitions = 1
     /// Called with the bytes of content that were sent, when the content ends or the connection breaks.
     package var onEnd: @Sendable (Int) -> Void
 
@@ -175,17 +177,22 @@ package final class LoopbackOrigin: Sendable {
     if response.isChunked || isOpen {
       head.headers.replaceOrAdd(name: "Transfer-Encoding", value: "chunked")
     } else if response.status != 304, response.status != 204, !head.headers.contains(name: "Content-Length") {
-      head.headers.add(name: "Content-Length", value: String(response.body.count))
+      head.headers.add(name: "Content-Length", value: String(response.body.count * response.repetitions))
     }
     try await outbound.write(.head(head))
     if hasContent {
-      var body = response.body[...]
-      defer { response.onEnd(body.startIndex) }
-      if case .cut(let bytes) = response.ending { body = body.prefix(bytes) }
+      var sent = 0
+      defer { response.onEnd(sent) }
       let size = response.isChunked ? 1024 : 1 << 16
-      while !body.isEmpty {
-        try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body.prefix(size)))))
-        body = body.dropFirst(size)
+      for _ in 0..<response.repetitions {
+        var body = response.body[...]
+        if case .cut(let bytes) = response.ending { body = body.prefix(bytes) }
+        while !body.isEmpty {
+          let piece = body.prefix(size)
+          try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: piece))))
+          sent += piece.count
+          body = body.dropFirst(size)
+        }
       }
       if case .cut = response.ending { return false }
     }

@@ -64,6 +64,47 @@
       #expect(wait.hasSucceeded)
     }
 
+    /// A queue of Foundation that receives, one step after another, until a cancellation gets its turn.
+    private final class Receiver: Sendable {
+      let queue: DispatchQueue
+      let calls: PacedQueue
+      let isCancelled = Atomic(false)
+      let stepCount = Atomic(0)
+
+      init(_ root: DispatchQueue, _ calls: PacedQueue) {
+        queue = DispatchQueue(label: "receiving", target: root)
+        self.calls = calls
+      }
+
+      func step() {
+        for _ in 0..<10 { calls.addOperation {} }
+        stepCount.wrappingAdd(1, ordering: .relaxed)
+        if !isCancelled.load(ordering: .relaxed) { queue.async { self.step() } }
+      }
+    }
+
+    @Test("An urgent call gets its turn after one step of a queue that always has another")
+    func turn() async {
+      let queue = PacedQueue(patience: 600)
+      let root = DispatchQueue(label: "root")
+      let task = DispatchQueue(label: "task", target: root)
+      let receiver = Receiver(root, queue)
+      queue.setReceiving(receiver.queue)
+      receiver.queue.async { receiver.step() }
+      let stepCount = await withCheckedContinuation { ended in
+        queue.addOperation {
+          queue.addUrgentOperation {
+            let before = receiver.stepCount.load(ordering: .relaxed)
+            task.sync { receiver.isCancelled.store(true, ordering: .relaxed) }
+            ended.resume(returning: receiver.stepCount.load(ordering: .relaxed) - before)
+          }
+        }
+      }
+      // One that runs, and one that the queue has begun to hand over.
+      #expect(stepCount <= 2)
+      await run(0, on: queue)
+    }
+
     @Test("Postponed work is done after the batch of the call")
     func postponed() async {
       let queue = PacedQueue(patience: 600)
