@@ -10,7 +10,7 @@ import NIOCore
 /// It is the only object of the proxy that a request without a task takes. So its functions for the cache and for the
 /// connection capture nothing else: such a function needs no memory.
 final class OriginCall: Cancellable {
-  /// What gets the response.
+  /// The caller of the transport, which gets the response.
   enum Caller {
     case task(CheckedContinuation<TransportResponse, any Error>)
     /// The client's connection, on its event loop.

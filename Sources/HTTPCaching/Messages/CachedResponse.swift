@@ -167,10 +167,9 @@ public struct CachedResponse: Sendable {
   public var remainingLifetime: Duration? { cacheStatus.timeToLive }
 
   init(
-    head: HTTPResponse, body: MessageBody, source: Source, reason: CacheEngine.Reason,
+    head: consuming HTTPResponse, body: MessageBody, source: Source, reason: CacheEngine.Reason,
     intent: CacheEngine.Reason? = nil, cacheStatus: CacheStatus
   ) {
-    var head = head
     head.add(cacheStatus)
     heading = .made(head)
     self.body = body

@@ -69,10 +69,11 @@ struct Answers: Sendable {
   /// Makes a response with all its metadata.
   ///
   /// - Parameters:
+  ///   - head: gets `Cache-Status`. It is consumed, because the fields of a shared one would be copied.
   ///   - detail: the reason in `Cache-Status`, if it differs from the reason of the response.
   ///   - forwarded: the request to the origin; `nil` if there was none.
   private func answer(
-    _ head: HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source,
+    _ head: consuming HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source,
     _ reason: CacheEngine.Reason,
     _ key: CacheKey?, remainingSeconds: Int64?, _ forwarded: Forwarded?, intent: CacheEngine.Reason? = nil,
     detail: CacheEngine.Reason? = nil
@@ -212,7 +213,7 @@ struct Answers: Sendable {
     let isStored = settlement?.isStored ?? false
     let isOpen = settlement != nil && !isStored
     var answer = answer(
-      head, .empty, from: .network, outcome.reason, sent.lookup.key,
+      consume head, .empty, from: .network, outcome.reason, sent.lookup.key,
       remainingSeconds: remainingSeconds(outcome),
       forwarded(sent, response.head.status.code, isStored: isStored),
       intent: outcome.storage.reason, detail: isOpen ? nil : outcome.storage.reason)
