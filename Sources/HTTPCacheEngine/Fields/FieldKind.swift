@@ -68,7 +68,10 @@ package enum FieldKind {
         has("cache-control")
           ? .cacheControl
           : has("last-modified") ? .lastModified : has("content-range") ? .describesContent : .other
-      case 14: has("content-length") ? .contentLength : has("content-digest") ? .describesContent : .other
+      case 14:
+        has("content-length")
+          ? .contentLength
+          : has("content-digest") ? .describesContent : has("http2-settings") ? .hopByHop : .other
       case 15: has("clear-site-data") ? .clearSiteData : .other
       case 16:
         has("content-encoding")

@@ -122,3 +122,45 @@ extension RequestFields {
     }
   }
 }
+
+extension RequestFields {
+  /// The conditions of a request that has no other field about caching.
+  struct Conditions {
+    /// The position of the only `If-None-Match`.
+    private(set) var noneMatch: Int?
+    /// Whether there is an `If-Modified-Since`, which counts only without `If-None-Match` (RFC 9110 §13.2.2).
+    private(set) var hasModifiedSince = false
+
+    /// Reads the fields of a request.
+    ///
+    /// - Returns: whether no other field affects the decision.
+    mutating func read(_ fields: HTTPFields) -> Bool {
+      for position in 0..<fields.count {
+        let name = fields[position].name
+        if !read(name, count: name.canonicalName.utf8.count, at: position) { return false }
+      }
+      return true
+    }
+
+    /// Reads a field.
+    ///
+    /// - Parameter count: the length of its name.
+    /// - Returns: whether it affects the decision in no other way. Every other field that the rules read does, with one
+    ///   exception.
+    @inline(__always)
+    mutating func read(_ name: HTTPField.Name, count: Int, at position: Int) -> Bool {
+      guard let name = Name(name, count: count) else { return true }
+      switch name {
+      // Authorization affects storing only (§3.5).
+      case .authorization: return true
+      case .ifNoneMatch:
+        defer { noneMatch = position }
+        return noneMatch == nil
+      case .ifModifiedSince:
+        hasModifiedSince = true
+        return true
+      default: return false
+      }
+    }
+  }
+}

@@ -32,24 +32,24 @@ enum FieldNameTable {
   private static let outlines = names.map { $0.canonicalName.withFieldBytes { FieldNameOutline($0) } }
 
   /// What a head that is written on needs of each name, and the octets of all, one after the other.
-  private static let lines: (names: [Line], octets: [UInt8]) = {
+  private static let spelled: (names: [Spelling], octets: [UInt8]) = {
     var octets: [UInt8] = []
-    let lines = names.map { name in
+    let all = names.map { name in
       let start = octets.count
       octets += name.rawName.utf8
       return name.canonicalName.withFieldBytes {
-        Line(
-          kind: FieldKind($0), isKept: $0.isNameInNotModified,
+        Spelling(
+          kind: FieldKind($0), isInNotModified: $0.isNameInNotModified,
           name: ByteRange(start: start, end: octets.count))
       }
     }
-    return (lines, octets)
+    return (all, octets)
   }()
 
-  private struct Line {
+  private struct Spelling {
     let kind: FieldKind
     /// Whether a 304 response has it.
-    let isKept: Bool
+    let isInNotModified: Bool
     let name: ByteRange
   }
 
@@ -124,13 +124,13 @@ enum FieldNameTable {
   /// - Parameter number: a number of the table.
   @inline(__always)
   static func withName(numbered number: UInt8, _ body: (FieldKind, Bool, RawSpan) -> Void) {
-    let lines = lines
-    let line = lines.names[Int(number) - 1]
-    body(line.kind, line.isKept, lines.octets.span.bytes.extracting(line.name.start..<line.name.end))
+    let spelled = spelled
+    let one = spelled.names[Int(number) - 1]
+    body(one.kind, one.isInNotModified, spelled.octets.span.bytes.extracting(one.name.start..<one.name.end))
   }
 
   /// - Parameter number: a number of the table.
-  static func kind(numbered number: UInt8) -> FieldKind { lines.names[Int(number) - 1].kind }
+  static func kind(numbered number: UInt8) -> FieldKind { spelled.names[Int(number) - 1].kind }
 
   /// - Parameter number: a number of the table.
   static func outline(numbered number: UInt8) -> FieldNameOutline { outlines[Int(number) - 1] }

@@ -262,11 +262,13 @@ extension StoredResponse {
       guard let read = reader.line(stored), stored.isPrintableASCII(read.value) else { return false }
       let value = stored.extracting(read.value.start..<read.value.end)
       if read.number == 0 {
-        let (kind, isKept) = stored.nameFacts(read.name)
-        if isKept || !isNotModified { line(kind, stored.extracting(read.name.start..<read.name.end), value) }
+        let (kind, isInNotModified) = stored.nameFacts(read.name)
+        if isInNotModified || !isNotModified {
+          line(kind, stored.extracting(read.name.start..<read.name.end), value)
+        }
       } else {
-        FieldNameTable.withName(numbered: read.number) { kind, isKept, name in
-          if isKept || !isNotModified { line(kind, name, value) }
+        FieldNameTable.withName(numbered: read.number) { kind, isInNotModified, name in
+          if isInNotModified || !isNotModified { line(kind, name, value) }
         }
       }
     }

@@ -52,13 +52,14 @@ package struct ByteWriter {
 
   /// Writes to the end of a span, if its free capacity is enough.
   ///
-  /// - Returns: the number of bytes. None is in the span if they exceed its free capacity.
-  package static func append(to span: inout OutputRawSpan, _ write: (inout ByteWriter) -> Void) -> Int {
+  /// - Returns: `nil` if the bytes are written; otherwise how many they are, and none is in the span.
+  package static func append(to span: inout OutputRawSpan, _ write: (inout ByteWriter) -> Void) -> Int? {
     span.withUnsafeMutableBytes { bytes, initialized in
       var writer = ByteWriter(memory: UnsafeMutableRawBufferPointer(rebasing: bytes[initialized...]))
       write(&writer)
-      if writer.count <= writer.memory.count { initialized += writer.count }
-      return writer.count
+      guard writer.count <= writer.memory.count else { return writer.count }
+      initialized += writer.count
+      return nil
     }
   }
 

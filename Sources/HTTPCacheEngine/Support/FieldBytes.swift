@@ -357,7 +357,7 @@ extension RawSpan {
   }
 
   /// The kind of the field with this name, and whether a 304 response has it.
-  func nameFacts(_ name: ByteRange) -> (kind: FieldKind, isKept: Bool) {
+  func nameFacts(_ name: ByteRange) -> (kind: FieldKind, isInNotModified: Bool) {
     withBytes(name) { bytes in
       bytes.withMemoryRebound(to: UInt8.self) { (FieldKind($0.span), $0.span.isNameInNotModified) }
     }

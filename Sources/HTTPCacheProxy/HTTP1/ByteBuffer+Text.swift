@@ -10,12 +10,9 @@ extension ByteBuffer {
   /// - Parameter write: called a second time if the text exceeds the capacity.
   mutating func writeText(_ write: (inout ByteWriter) -> Void) {
     // Enough for nearly all heads.
-    var capacity = 1024
-    while true {
-      var count = 0
-      writeWithOutputRawSpan(minimumWritableBytes: capacity) { count = ByteWriter.append(to: &$0, write) }
-      if count <= capacity { return }
-      capacity = count
+    var missing: Int? = 1024
+    while let capacity = missing {
+      writeWithOutputRawSpan(minimumWritableBytes: capacity) { missing = ByteWriter.append(to: &$0, write) }
     }
   }
 }

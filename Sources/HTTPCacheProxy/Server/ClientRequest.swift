@@ -116,7 +116,7 @@ struct ClientRequest: Sendable {
         request.headerFields.append(maxForwards)
       }
     }
-    if line.method == .connect { throw MessageFault(501, "CONNECT is not supported") }
+    if line.method == .connect { throw MessageFault(501, "CONNECT is not supported (RFC 9110 §9.3.6)") }
     if line.target.utf8.first != 0x2F { try resolve(line.target) }
     if line.hasFragment {
       throw MessageFault("the request target has a fragment (RFC 9112 §3.2)")
@@ -134,10 +134,6 @@ struct ClientRequest: Sendable {
 
   /// Resolves targets in another form than a path (RFC 9112 §3.2).
   private mutating func resolve(_ target: String) throws(MessageFault) {
-    if request.method == .connect {
-      throw MessageFault(
-        501, "CONNECT is not supported (RFC 9110 §9.3.6)")
-    }
     if target == "*" {
       guard request.method == .options else {
         throw MessageFault("only OPTIONS may have the target * (RFC 9112 §3.2.4)")

@@ -28,20 +28,25 @@ struct ResponseHead: Sendable {
     _ response: HTTPResponse, to method: HTTPRequest.Method, minorVersion: Int, isStored: Bool, length: Int?,
     _ provenance: Provenance = Provenance(.generated)
   ) {
+    let length = length ?? response.headerFields[.contentLength].flatMap { Int($0) }
     self.init(
-      .made(response), response.status.code, to: method, minorVersion: minorVersion, isStored: isStored,
+      .made(response, adding: nil), response.status.code, to: method, minorVersion: minorVersion,
+      isStored: isStored,
       length: length, provenance)
   }
 
   init(_ response: CachedResponse, to method: HTTPRequest.Method, minorVersion: Int) {
-    let statusCode =
-      switch response.heading {
-      case .made(let response): response.status.code
-      case .stored(let heading): heading.statusCode
-      }
+    var length = response.body.length
+    let statusCode: Int
+    switch response.heading {
+    case .made(let response, _):
+      statusCode = response.status.code
+      length = length ?? response.headerFields[.contentLength].flatMap { Int($0) }
+    case .stored(let heading): statusCode = heading.statusCode
+    }
     self.init(
       response.heading, statusCode, to: method, minorVersion: minorVersion,
-      isStored: response.source != .network, length: response.body.length, Provenance(response))
+      isStored: response.source != .network, length: length, Provenance(response))
   }
 
   private init(
@@ -53,8 +58,6 @@ struct ResponseHead: Sendable {
       framing = .none
     } else if let length {
       framing = .length(length)
-    } else if let said = heading.response.headerFields[.contentLength].flatMap({ Int($0) }) {
-      framing = .length(said)
     } else {
       framing = minorVersion == 0 ? .untilClose : .chunked
     }
@@ -73,26 +76,34 @@ struct ResponseWriter {
   }
 
   func write(_ head: ResponseHead, closes: Bool, to buffer: inout ByteBuffer) {
-    var isWritten = false
-    if case .stored(let stored) = head.heading {
+    switch head.heading {
+    case .made(let response, let status):
+      buffer.writeText { write(head, response, status, closes: closes, to: &$0) }
+    case .stored(let stored):
+      var isWritten = false
       buffer.writeText { isWritten = write(stored, framing: head.framing, closes: closes, to: &$0) }
+      if !isWritten { buffer.writeText { write(head, stored.response, nil, closes: closes, to: &$0) } }
     }
-    guard !isWritten else { return }
-    buffer.writeText { text in
-      let response = head.heading.response
-      text.appendStatus(response.status)
-      var lines = FramedLines(framing: head.framing, statusCode: head.statusCode)
-      func write(_ field: HTTPField, to text: inout ByteWriter) {
-        if lines.keeps(FieldKind(field.name), &text) { text.appendLine(field) }
-      }
-      if head.isStored {
-        for field in response.headerFields { write(field, to: &text) }
-      } else {
-        // RFC 9110 §15.5.22: 426 names the protocol to switch to.
-        response.headerFields.forEachEndToEnd(keepsUpgrade: head.statusCode == 426) { write($0, to: &text) }
-      }
-      end(lines, closes: closes, to: &text)
+  }
+
+  /// Writes a head from its fields.
+  private func write(
+    _ head: ResponseHead, _ response: HTTPResponse, _ status: CacheStatus?, closes: Bool,
+    to text: inout ByteWriter
+  ) {
+    text.appendStatus(response.status)
+    var lines = FramedLines(framing: head.framing, statusCode: head.statusCode)
+    func write(_ field: HTTPField, to text: inout ByteWriter) {
+      if lines.write(insteadOf: FieldKind(field.name), to: &text) { text.appendLine(field) }
     }
+    if head.isStored {
+      for field in response.headerFields { write(field, to: &text) }
+    } else {
+      // RFC 9110 §15.5.22: 426 names the protocol to switch to.
+      response.headerFields.forEachEndToEnd(keepsUpgrade: head.statusCode == 426) { write($0, to: &text) }
+    }
+    if let status { text.appendLine(status) }
+    end(lines, closes: closes, to: &text)
   }
 
   /// Writes a head from its stored form; returns `false`, and writes nothing, if it must be written from its fields.
@@ -116,7 +127,7 @@ struct ResponseWriter {
     } line: { kind, name, value in
       // The current age takes the place of the stored one (RFC 9111 §5.1).
       if kind == .age { return writeAge(to: &out) }
-      guard lines.keeps(kind, &out) else { return }
+      guard lines.write(insteadOf: kind, to: &out) else { return }
       out.append(name)
       out.append(literal: ": ")
       out.append(value)
@@ -125,9 +136,7 @@ struct ResponseWriter {
     guard isRead else { return false }
     text = out
     writeAge(to: &text)
-    text.append(literal: "Cache-Status: ")
-    stored.cacheStatus.write(to: &text)
-    text.append(literal: "\r\n")
+    text.appendLine(stored.cacheStatus)
     end(lines, closes: closes, to: &text)
     return true
   }
@@ -169,8 +178,10 @@ private struct FramedLines {
     (self.framing, self.statusCode) = (framing, statusCode)
   }
 
-  /// Whether a line goes out as it is. Writes the one that takes its place.
-  mutating func keeps(_ kind: FieldKind, _ text: inout ByteWriter) -> Bool {
+  /// Writes the line that takes the place of another, if one does.
+  ///
+  /// - Returns: whether the other goes out as it is.
+  mutating func write(insteadOf kind: FieldKind, to text: inout ByteWriter) -> Bool {
     switch kind {
     case .date:
       hasDate = true
@@ -198,6 +209,12 @@ extension ByteWriter {
     append(literal: "HTTP/1.1 ")
     append(decimal: Int64(code))
     append(literal: " ")
+  }
+
+  fileprivate mutating func appendLine(_ status: CacheStatus) {
+    append(literal: "Cache-Status: ")
+    status.write(to: &self)
+    append(literal: "\r\n")
   }
 
   fileprivate mutating func appendLength(_ count: Int) {

@@ -27,14 +27,17 @@ public struct CachedResponse: Sendable {
   package private(set) var heading: Heading
 
   package enum Heading: Sendable {
-    case made(HTTPResponse)
+    /// The `Cache-Status` is added when the head is read: a proxy that writes both needs no copy of the fields.
+    case made(HTTPResponse, adding: CacheStatus?)
     case stored(StoredHeading)
 
     /// The status and the fields.
     package var response: HTTPResponse {
       switch self {
-      case .made(let response): response
-      case .stored(let heading): heading.response
+      case .made(var response, let status):
+        if let status { response.add(status) }
+        return response
+      case .stored(let heading): return heading.response
       }
     }
   }
@@ -45,7 +48,7 @@ public struct CachedResponse: Sendable {
   ///   the number of fields. A caller that reads only the content never pays for it.
   public var head: HTTPResponse {
     get { heading.response }
-    set { heading = .made(newValue) }
+    set { heading = .made(newValue, adding: nil) }
   }
   /// What determines the head of a response from memory, in one cache.
   package struct StoredHead: Equatable, Sendable {
@@ -160,18 +163,17 @@ public struct CachedResponse: Sendable {
   package var ageInSeconds: Int64? {
     switch heading {
     case .stored(let heading): heading.ageInSeconds
-    case .made(let head): source == .network ? nil : head.headerFields[.age].flatMap { Int64($0) }
+    case .made(let head, _): source == .network ? nil : head.headerFields[.age].flatMap { Int64($0) }
     }
   }
   /// The remaining freshness lifetime, in whole seconds; negative if the response is stale.
   public var remainingLifetime: Duration? { cacheStatus.timeToLive }
 
   init(
-    head: consuming HTTPResponse, body: MessageBody, source: Source, reason: CacheEngine.Reason,
+    head: HTTPResponse, body: MessageBody, source: Source, reason: CacheEngine.Reason,
     intent: CacheEngine.Reason? = nil, cacheStatus: CacheStatus
   ) {
-    head.add(cacheStatus)
-    heading = .made(head)
+    heading = .made(head, adding: cacheStatus)
     self.body = body
     self.source = source
     self.reason = reason
@@ -182,7 +184,7 @@ public struct CachedResponse: Sendable {
   /// Makes a response of a request that the application kept from the cache.
   package init(bypassing response: TransportResponse) {
     // Without a `Cache-Status` of its own, as if there were no cache.
-    heading = .made(response.head)
+    heading = .made(response.head, adding: nil)
     (body, source, reason) = (response.body, .network, .policyIgnoresStored)
     intent = .refusedByApplication
     cacheStatus = CacheStatus(

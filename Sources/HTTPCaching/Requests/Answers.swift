@@ -69,11 +69,10 @@ struct Answers: Sendable {
   /// Makes a response with all its metadata.
   ///
   /// - Parameters:
-  ///   - head: gets `Cache-Status`. It is consumed, because the fields of a shared one would be copied.
   ///   - detail: the reason in `Cache-Status`, if it differs from the reason of the response.
   ///   - forwarded: the request to the origin; `nil` if there was none.
   private func answer(
-    _ head: consuming HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source,
+    _ head: HTTPResponse, _ body: MessageBody, from source: CachedResponse.Source,
     _ reason: CacheEngine.Reason,
     _ key: CacheKey?, remainingSeconds: Int64?, _ forwarded: Forwarded?, intent: CacheEngine.Reason? = nil,
     detail: CacheEngine.Reason? = nil
@@ -204,8 +203,6 @@ struct Answers: Sendable {
     if settlement != nil { head = responses.engine.headWhileStoring(head) }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
     if !head.headerFields.contains(.date) {
-      // And one for `Cache-Status`.
-      head.headerFields.reserveCapacity(head.headerFields.count + 2)
       head.headerFields.append(HTTPField(name: .date, value: HTTPDate(responses.clock.wallTime).fieldValue))
     }
     sent.noteAnswer(outcome.reason, .network)
@@ -213,7 +210,7 @@ struct Answers: Sendable {
     let isStored = settlement?.isStored ?? false
     let isOpen = settlement != nil && !isStored
     var answer = answer(
-      consume head, .empty, from: .network, outcome.reason, sent.lookup.key,
+      head, .empty, from: .network, outcome.reason, sent.lookup.key,
       remainingSeconds: remainingSeconds(outcome),
       forwarded(sent, response.head.status.code, isStored: isStored),
       intent: outcome.storage.reason, detail: isOpen ? nil : outcome.storage.reason)

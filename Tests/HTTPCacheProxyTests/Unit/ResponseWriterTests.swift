@@ -11,6 +11,16 @@ import Testing
 
 /// A head is written from its stored form in the bytes in which it is written from its fields.
 struct ResponseWriterTests {
+  @Test(
+    "A text is written once, whatever the buffer has room for",
+    arguments: [0, 1, 1023, 1024, 1025, 4096, 4097, 20_000], [0, 1024, 4096, 32 << 10])
+  func isWrittenOnce(_ count: Int, _ free: Int) {
+    var bytes = ByteBuffer(string: "before")
+    bytes.reserveCapacity(minimumWritableBytes: free)
+    bytes.writeText { text in for _ in 0..<count { text.append(literal: "a") } }
+    #expect(String(buffer: bytes) == "before" + String(repeating: "a", count: count))
+  }
+
   /// Lines that an origin sends, as bytes: a value need not be UTF-8.
   private static let lines: [[(name: String, value: [UInt8])]] = {
     func lines(_ lines: [(String, String)]) -> [(name: String, value: [UInt8])] {
@@ -74,7 +84,7 @@ struct ResponseWriterTests {
         let isNotModified = !conditions.isEmpty && code < 300
         #expect(stored.framing == made.framing && stored.statusCode == (isNotModified ? 304 : code))
         // After what is already there, with and without room for more.
-        for free in [0, 4096] {
+        for free in [0, 4096, 32 << 10] {
           let written = [stored, made].map { head in
             var bytes = ByteBuffer(string: "before")
             bytes.reserveCapacity(minimumWritableBytes: free)

@@ -28,6 +28,35 @@ struct ResponseTests {
     }
   }
 
+  @Test(
+    "Heads of any size go out once, to the client and to the origin",
+    arguments: ["no-store", "max-age=60", "max-age=0"], [900, 1100, 3000, 5000])
+  func heads(_ cacheControl: String, _ size: Int) async throws {
+    let long = String(repeating: "a", count: size)
+    try await ProxyFixture.run {
+      $0.threads = 1
+    } origin: { request, connection in
+      if !request.hasPrefix("POST") {
+        try await connection.send("HTTP/1.1 103 Early Hints\r\nLink: \(long)\r\n\r\n")
+      }
+      try await connection.send(
+        ok("done", "Cache-Control: \(cacheControl)\r\nETag: \"\(long)\"\r\nX: \(long)\r\n"))
+      return true
+    } _: { proxy in
+      let methods = ["GET", "GET", "GET", "POST", "GET"]
+      let requests = methods.map { "\($0) / HTTP/1.1\r\nHost: a\r\nCookie: \(long)\r\n" }
+      let answer = try await proxy.exchange(
+        requests.map { $0 + "\r\n" }.dropLast().joined() + requests[4] + "Connection: close\r\n\r\n")
+      #expect(answer.ranges(of: "HTTP/1.1 200 OK").count == 5, "\(answer.utf8.count)")
+      #expect(answer.ranges(of: "\r\n\r\ndone").count == 5)
+      let seen = proxy.origin.requests
+      #expect(
+        answer.ranges(of: "HTTP/1.1 103").count == seen.count { !$0.hasPrefix("POST") })
+      #expect(seen.count == (cacheControl == "max-age=60" ? 3 : 5))
+      #expect(seen.allSatisfy { $0.hasPrefix("GET / HTTP/1.1") || $0.hasPrefix("POST / HTTP/1.1") })
+    }
+  }
+
   @Test("Field values that are not UTF-8 pass unchanged (RFC 9110 §5.5)")
   func octets() async throws {
     try await ProxyFixture.run(origin: { _, connection in

@@ -100,7 +100,7 @@
           }
         }
       }
-      // One that runs, and one that the queue has begun to hand over.
+      // One that runs, and one that the queue has already taken.
       #expect(stepCount <= 2)
       await run(0, on: queue)
     }

@@ -12,7 +12,7 @@ import Testing
 @testable import HTTPCaching
 
 @Suite("Exchanges without a task", .timeLimit(.minutes(2)))
-struct DirectExchangeTests {
+struct SentRequestTests {
   /// Requests for one target, one after the other, and what the origin answers.
   struct Scenario: Sendable, CustomTestStringConvertible {
     var testDescription: String
