@@ -31,6 +31,7 @@ final class EventHub: Sendable {
   /// The actions that at least one listener wants.
   private let wanted = Atomic<UInt32>(0)
   private let clock: any CacheClock
+  let answers = AnswerCounters()
 
   init(_ clock: any CacheClock) { self.clock = clock }
 

@@ -111,9 +111,11 @@ package final class SentRequest: Sendable {
       partition: lookup.partition, since: begun)
   }
 
-  /// Makes the event for the client's response, if a client waits for one.
+  /// Counts the client's response and makes its event, if a client waits for one.
   func noteAnswer(_ reason: CacheEngine.Reason, _ source: CachedResponse.Source, byteCount: Int? = nil) {
-    if !isInBackground { note(.answered, reason, source: source, byteCount: byteCount, since: call.begun) }
+    guard !isInBackground else { return }
+    cache.hub.answers.count(source)
+    note(.answered, reason, source: source, byteCount: byteCount, since: call.begun)
   }
 
   func noteFailure(_ reason: CacheEngine.Reason) {

@@ -32,6 +32,7 @@ struct Answers: Sendable {
   ) -> CachedResponse {
     responses.noteUse(of: entry, under: key, variants)
     let body = request.method == .head || hit.isNotModified ? MessageBody.empty : MessageBody(entry.body)
+    hub.answers.count(.hit)
     // Otherwise no listener wants the event.
     if begun != 0 {
       hub.note(
@@ -122,6 +123,7 @@ struct Answers: Sendable {
     collapsing: Collapsing, since begun: EventHub.Moment
   ) -> CachedResponse {
     let source: CachedResponse.Source = service.isStale ? .stale : .hit
+    hub.answers.count(source)
     hub.note(
       .served, request, service.reason, source: source, byteCount: body.length, partition: lookup.partition,
       since: begun)
@@ -245,6 +247,7 @@ struct Answers: Sendable {
     // The client sends only-if-cached in the request and gets a response to it (RFC 9111 §5.2.1.7). The caller sets the
     // policy and gets an error.
     guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
+    hub.answers.count(.generated)
     return generate(refusal, for: request, nil, nil)
   }
 
@@ -272,6 +275,7 @@ struct Answers: Sendable {
     _ refusal: CacheEngine.Refusal, _ sent: SentRequest, status: Int?
   ) -> CachedResponse {
     sent.noteFailure(refusal.reason)
+    if !sent.isInBackground { hub.answers.count(.generated) }
     return generate(
       refusal, for: sent.request, sent.lookup.key, forwarded(sent, status, isStored: false))
   }
