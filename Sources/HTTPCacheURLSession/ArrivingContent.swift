@@ -15,7 +15,7 @@ import SystemPackage
 /// Foundation on Linux cannot pause a transfer: a task that is suspended and resumed sends its request again. So content
 /// that arrives faster than it is read has to wait: the first 256 KiB in memory, the rest in a temporary file, which has
 /// no name and disappears with the reader.
-struct ArrivingContent: AsyncSequence, Sendable {
+struct ArrivingContent: AsyncSequence, CancellableStream, Sendable {
   typealias Element = ArraySlice<UInt8>
   typealias Failure = any Error
 
@@ -37,6 +37,11 @@ struct ArrivingContent: AsyncSequence, Sendable {
   }
 
   func makeAsyncIterator() -> Iterator { Iterator(reading: reading) }
+
+  func cancel() {
+    reading.arrivals.leave()
+    reading.arrivals.end(CancellationError())
+  }
 
   struct Iterator: AsyncIteratorProtocol {
     fileprivate let reading: Reading

@@ -71,8 +71,10 @@ extension CacheBinding {
   ///
   /// - Parameters:
   ///   - template: the request that supplies everything except the head.
+  ///   - progress: called with the bytes of content that have been sent, and all of them.
   func send(
-    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge
+    _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge,
+    progress: HTTPCacheSession.Progress?
   ) async throws -> TransportResponse {
     if let url = template.url, options.isReachable?(url) == false {
       throw URLError(
@@ -81,7 +83,8 @@ extension CacheBinding {
     }
     do {
       return try await OriginSessions.shared.lease(origin).send(
-        request, body: body, like: template, challenge: challenge, willSend: options.willSend)
+        request, body: body, like: template, challenge: challenge, willSend: options.willSend,
+        progress: progress)
     } catch let error as URLError where !error.meansDisconnected {
       throw TransportFault(error)
     }

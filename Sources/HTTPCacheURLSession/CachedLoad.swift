@@ -48,6 +48,8 @@ struct CachedLoad: Sendable {
   private let lifetime: Duration?
   /// Whether the cache takes part; see ``CachingOptions/shouldIntercept``.
   private let isIntercepted: Bool
+  /// Called with the bytes of content that have been sent, and all of them.
+  private let progress: HTTPCacheSession.Progress?
   /// The request to answer next.
   private var request: URLRequest
   /// The stream with the request's content, until it is read.
@@ -77,7 +79,7 @@ struct CachedLoad: Sendable {
   init(
     request: URLRequest, stream: StreamedContent? = nil, file: URL? = nil, binding: CacheBinding,
     options: HTTPCacheSession.RequestOptions = .init(),
-    isIntercepted: Bool = true
+    isIntercepted: Bool = true, progress: HTTPCacheSession.Progress? = nil
   ) {
     self.request = request
     // On Linux, this would also remove the content of a request without a stream.
@@ -86,6 +88,7 @@ struct CachedLoad: Sendable {
     content = file.map { MessageBody(FileContent($0)) }
     self.binding = binding
     self.isIntercepted = isIntercepted
+    self.progress = progress
     partition = options.partition ?? binding.partition(of: request)
     lifetime = options.lifetime
   }
@@ -208,8 +211,9 @@ struct CachedLoad: Sendable {
 
   private func respond(to head: HTTPRequest, _ challenge: BasicChallenge) async throws -> CachedResponse {
     let body = content ?? request.httpBody.map { MessageBody(Array($0)) } ?? .empty
-    let transport: Transport = { [request, binding] forwarded, body in
-      try await binding.send(forwarded, body: body, like: request, challenge: challenge)
+    let transport: Transport = { [request, binding, progress] forwarded, body in
+      try await binding.send(
+        forwarded, body: body, like: request, challenge: challenge, progress: progress)
     }
     let wrapped = binding.options.middleware(transport)
     guard isIntercepted else {

@@ -44,18 +44,22 @@ extension HTTPCacheSession {
   ) -> AsyncStream<Prefetched> {
     let (stream, continuation) = AsyncStream.makeStream(of: Prefetched.self)
     let task = Task {
-      await withTaskGroup(of: Prefetched.self) { group in
-        var (waiting, byteCount) = (requests[...], 0)
-        func startNext() {
-          guard byteLimit.map({ byteCount < $0 }) ?? true, !Task.isCancelled, let next = waiting.popFirst()
-          else { return }
-          group.addTask { await self.prefetched(next, options) }
-        }
-        for _ in 0..<max(1, count) { startNext() }
-        for await one in group {
-          if case .success(let answer) = one.result, answer.source == .network { byteCount += one.byteCount }
-          continuation.yield(one)
-          startNext()
+      try? await running.run {
+        await withTaskGroup(of: Prefetched.self) { group in
+          var (waiting, byteCount) = (requests[...], 0)
+          func startNext() {
+            guard byteLimit.map({ byteCount < $0 }) ?? true, !Task.isCancelled, let next = waiting.popFirst()
+            else { return }
+            group.addTask { await self.prefetched(next, options) }
+          }
+          for _ in 0..<max(1, count) { startNext() }
+          for await one in group {
+            if case .success(let answer) = one.result, answer.source == .network {
+              byteCount += one.byteCount
+            }
+            continuation.yield(one)
+            startNext()
+          }
         }
       }
       continuation.finish()

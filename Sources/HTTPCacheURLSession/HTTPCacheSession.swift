@@ -20,18 +20,22 @@ import HTTPCaching
 /// ```
 ///
 /// A `URLSession` with the given configuration sends the requests to origins. So timeouts, proxies, cookies and
-/// credentials work as there, and the configuration's `requestCachePolicy` applies to requests without their own. For
-/// existing code that uses `URLSession`, use `URLSessionConfiguration.caching(with:options:base:)` instead. Both give the
-/// same answers, and may share a cache.
+/// credentials work as there, and the configuration's `requestCachePolicy` applies to requests without their own.
+///
+/// For existing code that uses `URLSession`, this class is not a replacement: its methods return an ``Answer`` in place of
+/// a `URLResponse`. Replace `URLSession.shared` by a `URLSession` whose configuration is
+/// `URLSessionConfiguration.caching(with:options:base:)`, and change nothing else. Both give the same answers, and may
+/// share a cache.
 ///
 /// A transfer keeps at most a few megabytes in memory, whatever its length, if its content is not loaded into memory.
-/// Cancelling a task cancels its load.
+/// Cancelling a task cancels its load, and ``cancelAll()`` cancels all loads.
 ///
 /// All members may be used from any thread or task.
 public final class HTTPCacheSession: Sendable {
   /// The cache that stores responses.
   public let cache: HTTPCache
   let binding: CacheBinding
+  let running = RunningLoads()
 
   /// The options of all requests of this session.
   public var options: CachingOptions { binding.options }
@@ -72,22 +76,36 @@ public final class HTTPCacheSession: Sendable {
   }
 
   /// Sends a request with content from memory, and loads the response into memory; see ``data(for:options:)``.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - content: its content.
+  ///   - options: the options of this request.
+  ///   - progress: called with the bytes sent so far, and all bytes. It begins again if a redirect or a challenge sends the
+  ///     content again, and is not called if the cache answers. It must not block.
   public nonisolated(nonsending) func upload(
-    for request: URLRequest, from content: Data, options: RequestOptions = RequestOptions()
+    for request: URLRequest, from content: Data, options: RequestOptions = RequestOptions(),
+    progress: Progress? = nil
   ) async throws -> (Data, Answer) {
     var request = request
     request.httpBodyStream = nil
     request.httpBody = content
-    return try await data(load(request, options))
+    return try await data(load(request, options, progress: progress))
   }
 
   /// Sends a request with the content of a file, and loads the response into memory; see ``data(for:options:)``.
   ///
   /// The file is read while it is sent. It must not change until then.
   ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - file: the file with its content.
+  ///   - options: the options of this request.
+  ///   - progress: as for ``upload(for:from:options:progress:)``.
   /// - Throws: `URLError.cannotOpenFile` if the file cannot be read.
   public func upload(
-    for request: URLRequest, fromFile file: URL, options: RequestOptions = RequestOptions()
+    for request: URLRequest, fromFile file: URL, options: RequestOptions = RequestOptions(),
+    progress: Progress? = nil
   ) async throws -> (Data, Answer) {
     guard file.isFileURL, FileManager.default.isReadableFile(atPath: file.path) else {
       throw URLError(.cannotOpenFile, file, "The content of the upload cannot be read: \(file.path)")
@@ -96,9 +114,10 @@ public final class HTTPCacheSession: Sendable {
     (request.httpBody, request.httpBodyStream) = (nil, nil)
     // The content of a QUERY is part of its key.
     if request.httpMethod == "QUERY" {
-      return try await upload(for: request, from: Data(contentsOf: file), options: options)
+      return try await upload(
+        for: request, from: Data(contentsOf: file), options: options, progress: progress)
     }
-    return try await data(load(request, options, file: file))
+    return try await data(load(request, options, file: file, progress: progress))
   }
 
   /// Loads a URL, and returns as soon as the head of the response has arrived. The content follows while it is read.
@@ -107,10 +126,16 @@ public final class HTTPCacheSession: Sendable {
   public func bytes(
     for request: URLRequest, options: RequestOptions = RequestOptions()
   ) async throws -> (Bytes, Answer) {
-    try await reporting(request.url) {
-      let (response, answer) = try await begin(load(request, options))
-      return (Bytes(chunks: response.body, length: Self.length(of: response)), answer)
+    try await answer(load(request, options)) { [running] response, answer in
+      (Bytes(chunks: running.content(response.body), length: Self.length(of: response)), answer)
     }
+  }
+
+  /// Loads a URL, and returns as soon as the head of the response has arrived; see ``bytes(for:options:)``.
+  public func bytes(
+    from url: URL, options: RequestOptions = RequestOptions()
+  ) async throws -> (Bytes, Answer) {
+    try await bytes(for: URLRequest(url: url), options: options)
   }
 
   /// Loads a URL into a file.
@@ -129,10 +154,9 @@ public final class HTTPCacheSession: Sendable {
   @discardableResult
   public func download(
     for request: URLRequest, to destination: URL, options: RequestOptions = RequestOptions(),
-    progress: (@Sendable (_ byteCount: Int, _ length: Int?) -> Void)? = nil
+    progress: Progress? = nil
   ) async throws -> Answer {
-    try await reporting(request.url) {
-      let (response, answer) = try await begin(load(request, options))
+    try await answer(load(request, options)) { response, answer in
       guard response.head.status.kind == .successful else { return answer }
       let length = Self.length(of: response)
       var file = try await FileDestination(destination)
@@ -153,47 +177,71 @@ public final class HTTPCacheSession: Sendable {
     }
   }
 
+  /// Loads a URL into a file; see ``download(for:to:options:progress:)``.
+  @discardableResult
+  public func download(
+    from url: URL, to destination: URL, options: RequestOptions = RequestOptions(), progress: Progress? = nil
+  ) async throws -> Answer {
+    try await download(for: URLRequest(url: url), to: destination, options: options, progress: progress)
+  }
+
+  // MARK: - Cancelling
+
+  /// Cancels all loads of this session that run, among them downloads, prefetching, and content that is still read from
+  /// ``bytes(for:options:)``. They throw `URLError.cancelled`.
+  ///
+  /// The session stays usable: loads that begin afterwards run as ever. `URLSession.invalidateAndCancel()` in contrast ends
+  /// its session. As with the cancellation of a single task, a request to the origin goes on if a load of another session
+  /// waits for the same response, and so does a revalidation in the background.
+  public func cancelAll() { running.cancelAll() }
+
   // MARK: - Helpers
 
-  private func load(_ request: URLRequest, _ options: RequestOptions, file: URL? = nil) -> CachedLoad {
+  private func load(
+    _ request: URLRequest, _ options: RequestOptions, file: URL? = nil, progress: Progress? = nil
+  ) -> CachedLoad {
     CachedLoad(
       request: request, stream: StreamedContent(request), file: file, binding: binding, options: options,
-      isIntercepted: binding.options.shouldIntercept(request))
+      isIntercepted: binding.options.shouldIntercept(request), progress: progress)
   }
 
   /// Loads the whole answer. What the cache has in memory is returned without a suspension, on the caller's actor.
   private nonisolated(nonsending) func data(_ load: CachedLoad) async throws -> (Data, Answer) {
     try await reporting(load.url) {
       var load = load
-      do {
-        let (response, answer) = try await begin(&load)
-        return (try await response.body.data(), answer.settled())
-      } catch is StoreError {
-        // Damaged stored content has been removed from the store; the caller has received no byte of it.
-        let (response, answer) = try await begin(&load)
-        return (try await response.body.data(), answer.settled())
+      if let found = try load.fromMemory(), let data = Data(inMemory: found.response.body) {
+        return (data, try Answer(of: found))
+      }
+      return try await running.run { [load] in
+        var load = load
+        do {
+          return try await Self.whole(&load)
+        } catch is StoreError {
+          // Damaged stored content has been removed from the store; the caller has received no byte of it.
+          return try await Self.whole(&load)
+        }
       }
     }
   }
 
-  private func begin(_ load: CachedLoad) async throws -> (CachedResponse, Answer) {
-    var load = load
-    return try await begin(&load)
+  private static func whole(_ load: inout CachedLoad) async throws -> (Data, Answer) {
+    let found = try await load.answer()
+    let answer = try Answer(of: found)
+    return (try await found.response.body.data(), answer.settled())
   }
 
-  private nonisolated(nonsending) func begin(_ load: inout CachedLoad) async throws -> (
-    CachedResponse, Answer
-  ) {
-    switch load.url?.scheme?.lowercasedASCII {
-    case "http", "https": break
-    default: throw URLError(.unsupportedURL, load.url, "The URL is neither http nor https.")
+  /// Begins to load, and does something with the response, in a task that ``cancelAll()`` cancels.
+  private func answer<Result: Sendable>(
+    _ load: CachedLoad, _ work: @escaping @Sendable (CachedResponse, Answer) async throws -> Result
+  ) async throws -> Result {
+    try await reporting(load.url) {
+      try await running.run {
+        var load = load
+        let found: CachedLoad.Answer
+        if let stored = try load.fromMemory() { found = stored } else { found = try await load.answer() }
+        return try await work(found.response, Answer(of: found))
+      }
     }
-    let found: CachedLoad.Answer
-    if let stored = try load.answerFromMemory() { found = stored } else { found = try await load.answer() }
-    guard let answer = Answer(found) else {
-      throw URLError(.cannotParseResponse, found.url, "The response has no valid status or fields.")
-    }
-    return (found.response, answer)
   }
 
   private static func length(of response: CachedResponse) -> Int? {
@@ -211,7 +259,22 @@ public final class HTTPCacheSession: Sendable {
   }
 }
 
+extension CachedLoad {
+  /// Returns the answer if memory has it.
+  ///
+  /// - Throws: `URLError.unsupportedURL` unless the URL is `http` or `https`.
+  fileprivate mutating func fromMemory() throws -> Answer? {
+    switch url?.scheme?.lowercasedASCII {
+    case "http", "https": return try answerFromMemory()
+    default: throw URLError(.unsupportedURL, url, "The URL is neither http nor https.")
+    }
+  }
+}
+
 extension HTTPCacheSession {
+  /// Called with the bytes transferred so far, and all bytes if that is known.
+  public typealias Progress = @Sendable (_ byteCount: Int, _ length: Int?) -> Void
+
   /// A response, and how the cache came to it.
   public struct Answer: Sendable {
     /// The status and the fields. The URL is that of the last request, after all redirects.
@@ -224,8 +287,10 @@ extension HTTPCacheSession {
     /// The same without its content: it knows the outcome of storing when the content has been read.
     private let cached: CachedResponse
 
-    init?(_ answer: CachedLoad.Answer) {
-      guard let loaded = answer.loaded(Data()) else { return nil }
+    fileprivate init(of answer: CachedLoad.Answer) throws {
+      guard let loaded = answer.loaded(Data()) else {
+        throw URLError(.cannotParseResponse, answer.url, "The response has no valid status or fields.")
+      }
       response = loaded.response
       redirected = answer.redirected
       var cached = answer.response
@@ -236,7 +301,7 @@ extension HTTPCacheSession {
     /// Returns the answer after its content has been read: its fields then say whether the response was stored in the end.
     fileprivate func settled() -> Answer {
       guard cached.knownCacheStatus != cached.cacheStatus, let url = response.url else { return self }
-      return Answer(CachedLoad.Answer(response: cached, url: url, redirected: redirected)) ?? self
+      return (try? Answer(of: CachedLoad.Answer(response: cached, url: url, redirected: redirected))) ?? self
     }
 
     /// Where the response came from.

@@ -40,10 +40,12 @@ final class OriginSession: Sendable {
   ///   - body: the content. Foundation reads that of a file piece by piece.
   ///   - template: the request that supplies everything except the head: timeouts, priorities and the like.
   ///   - challenge: receives the credentials for the next attempt.
+  ///   - progress: called with the bytes of content that have been sent, and all of them.
   ///   - lease: kept until the transfer is complete.
   func send(
     _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge,
-    willSend: (@Sendable (URLRequest) throws -> URLRequest)?, lease: OriginSessions.Lease
+    willSend: (@Sendable (URLRequest) throws -> URLRequest)?, progress: HTTPCacheSession.Progress?,
+    lease: OriginSessions.Lease
   ) async throws -> TransportResponse {
     var outgoing = template
     // The session's transport may be wrapped to send requests elsewhere. An unchanged URL stays as the caller wrote it.
@@ -84,7 +86,8 @@ final class OriginSession: Sendable {
     }
     // A temporary file is removed with the content.
     defer { withExtendedLifetime(body) {} }
-    return try await transfers.start(SessionTransfer(task, session.delegateQueue, challenge, lease), task)
+    return try await transfers.start(
+      SessionTransfer(task, session.delegateQueue, challenge, progress, lease), task)
   }
 }
 
@@ -116,6 +119,14 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     transfer(dataTask)?.received(data)
+  }
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+    totalBytesExpectedToSend: Int64
+  ) {
+    transfer(task)?.progress?(
+      Int(totalBytesSent), totalBytesExpectedToSend > 0 ? Int(totalBytesExpectedToSend) : nil)
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -189,6 +200,7 @@ private final class SessionTransfer: Sendable {
   private static let keptLimit = 1 << 20
 
   let challenge: BasicChallenge
+  let progress: HTTPCacheSession.Progress?
   private let task: URLSessionDataTask
   private let lease: OriginSessions.Lease
   /// The session's delegate queue.
@@ -198,11 +210,12 @@ private final class SessionTransfer: Sendable {
 
   init(
     _ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge,
-    _ lease: OriginSessions.Lease
+    _ progress: HTTPCacheSession.Progress?, _ lease: OriginSessions.Lease
   ) {
     self.task = task
     self.queue = queue
     self.challenge = challenge
+    self.progress = progress
     self.lease = lease
     // If the reader leaves before the end, the rest is not needed.
     let (content, arrivals) = ArrivingContent.make { Self.cancel(task, on: queue) }

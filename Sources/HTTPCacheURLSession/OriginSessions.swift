@@ -69,10 +69,11 @@ final class OriginSessions: Sendable {
     /// Sends a request; see ``OriginSession``.
     func send(
       _ request: HTTPRequest, body: MessageBody, like template: URLRequest, challenge: BasicChallenge,
-      willSend: (@Sendable (URLRequest) throws -> URLRequest)?
+      willSend: (@Sendable (URLRequest) throws -> URLRequest)?, progress: HTTPCacheSession.Progress?
     ) async throws -> TransportResponse {
       try await session.send(
-        request, body: body, like: template, challenge: challenge, willSend: willSend, lease: self)
+        request, body: body, like: template, challenge: challenge, willSend: willSend,
+        progress: progress, lease: self)
     }
   }
 

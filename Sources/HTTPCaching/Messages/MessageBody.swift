@@ -129,6 +129,9 @@ public struct MessageBody: AsyncSequence, Sendable {
     if case .stream(let stream) = storage { stream } else { nil }
   }
 
+  /// Ends the reading of a stream, from any thread: the reader that waits gets an error. It has no effect on other content.
+  package func cancel() { (stream as? any CancellableStream)?.cancel() }
+
   /// Calls `work` with all of the content, without copying it, if it is in memory.
   ///
   /// - Returns: whether `work` was called.
@@ -252,6 +255,12 @@ public struct MessageBody: AsyncSequence, Sendable {
       }
     }
   }
+}
+
+/// A stream whose reading can be ended by another than its reader.
+package protocol CancellableStream {
+  /// Ends the reading: the reader that waits gets an error, and so does the next one.
+  func cancel()
 }
 
 extension StoredBody {

@@ -6,7 +6,7 @@ import HTTPCacheStore
 
 /// A caller's reader of a transfer. It can be read once. When it is released, or its task is cancelled, the transfer
 /// has one reader less.
-final class TransferReader: AsyncSequence, Sendable {
+final class TransferReader: AsyncSequence, CancellableStream, Sendable {
   typealias Element = ArraySlice<UInt8>
   typealias Failure = any Error
 
@@ -24,7 +24,7 @@ final class TransferReader: AsyncSequence, Sendable {
   }
 
   deinit {
-    leave()
+    cancel()
   }
 
   /// The objects that it keeps alive; tests check that they are released.
@@ -33,7 +33,7 @@ final class TransferReader: AsyncSequence, Sendable {
     return [transfer] + [transfer.writer].compactMap { $0 } + [fetch].compactMap { $0 }
   }
 
-  private func leave() {
+  func cancel() {
     transfer.remove(reader)
     // Released outside the lock, because the last claim cancels a task.
     let claim = claim.withLock { claim in
@@ -60,7 +60,7 @@ final class TransferReader: AsyncSequence, Sendable {
       do {
         return try await reader.transfer.next(reader.reader)
       } catch {
-        reader.leave()
+        reader.cancel()
         throw error
       }
     }

@@ -325,6 +325,44 @@ struct CacheSessionTests {
     }
   }
 
+  @Test("An upload reports how much was sent, up to its length", arguments: [false, true])
+  func uploadProgress(isFile: Bool) async throws {
+    let content = Data(repeating: 7, count: 700_000)
+    try await with { request in
+      .init(body: String(request.body.count))
+    } test: { setting, session, folder async throws in
+      let steps = Mutex<[Int]>([])
+      let progress: HTTPCacheSession.Progress = { count, length in
+        #expect(length == content.count)
+        steps.withLock { $0.append(count) }
+      }
+      let request = try setting.request("/a", method: "PUT")
+      let file = folder.appendingPathComponent("file")
+      try content.write(to: file)
+      let (data, _) =
+        isFile
+        ? try await session.upload(for: request, fromFile: file, progress: progress)
+        : try await session.upload(for: request, from: content, progress: progress)
+      #expect(String(decoding: data, as: UTF8.self) == "700000")
+      #expect(steps.withLock { $0.count > 1 && $0 == $0.sorted() && $0.last == content.count })
+    }
+  }
+
+  @Test("A URL is enough for bytes and downloads")
+  func fromURL() async throws {
+    try await with { _ in
+      .init(fields: Self.fresh, body: "content")
+    } test: { setting, session, folder async throws in
+      let url = try #require(setting.request("/a").url)
+      let file = folder.appendingPathComponent("file")
+      #expect(try await session.download(from: url, to: file).source == .network)
+      #expect(try Data(contentsOf: file) == Data("content".utf8))
+      let (bytes, answer) = try await session.bytes(from: url)
+      #expect(answer.source == .hit)
+      #expect(try await bytes.reduce(into: Data()) { $0.append($1) } == Data("content".utf8))
+    }
+  }
+
   @Test("A file that cannot be read is an error")
   func unreadableUpload() async throws {
     try await with { _ in

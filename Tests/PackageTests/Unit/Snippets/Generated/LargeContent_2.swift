@@ -13,7 +13,7 @@ import HTTPCacheURLSession
 
 private func LargeContent_2() async throws {
   func countLines(_ url: URL, with session: HTTPCacheSession) async throws -> Int {
-    let (bytes, _) = try await session.bytes(for: URLRequest(url: url))
+    let (bytes, _) = try await session.bytes(from: url)
     var count = 0
     for try await chunk in bytes.chunks { count += chunk.count { $0 == UInt8(ascii: "\n") } }
     return count

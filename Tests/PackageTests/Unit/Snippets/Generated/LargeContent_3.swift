@@ -13,7 +13,7 @@ import HTTPCacheURLSession
 
 private func LargeContent_3() async throws {
   func download(_ url: URL, to file: URL, with session: HTTPCacheSession) async throws {
-    let answer = try await session.download(for: URLRequest(url: url), to: file) { count, length in
+    let answer = try await session.download(from: url, to: file) { count, length in
       print(count, "of", length ?? 0)
     }
     guard answer.response.statusCode == 200 else { throw URLError(.badServerResponse) }
