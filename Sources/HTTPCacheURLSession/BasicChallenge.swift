@@ -88,25 +88,22 @@ final class BasicChallenge: Sendable {
 
   /// Removes the fields of a 401 that would make Foundation authenticate by itself.
   static func hide(in head: inout HTTPResponse) {
-    #if canImport(FoundationNetworking)
-      guard head.status == .unauthorized else { return }
-      let others = head.headerFields[values: .wwwAuthenticate].filter { !isOne($0) }
-      head.headerFields[values: .wwwAuthenticate] = others
-    #endif
+    guard !Platform.delegateMayAnswer, head.status == .unauthorized else { return }
+    let others = head.headerFields[values: .wwwAuthenticate].filter { !isOne($0) }
+    head.headerFields[values: .wwwAuthenticate] = others
   }
 }
 
 extension URLCredentialStorage {
   /// On Linux two protection spaces with equal content are not equal, so the storage's own lookup finds nothing.
   fileprivate func stored(for space: URLProtectionSpace) -> URLCredential? {
-    #if canImport(FoundationNetworking)
-      for (other, credentials) in allCredentials
-      where other.host == space.host && other.port == space.port && other.realm == space.realm
-        && other.authenticationMethod == space.authenticationMethod
-      {
-        return defaultCredential(for: other) ?? credentials.min { $0.key < $1.key }?.value
-      }
-    #endif
+    if Platform.findsEqualSpaces { return nil }
+    for (other, credentials) in allCredentials
+    where other.host == space.host && other.port == space.port && other.realm == space.realm
+      && other.authenticationMethod == space.authenticationMethod
+    {
+      return defaultCredential(for: other) ?? credentials.min { $0.key < $1.key }?.value
+    }
     return nil
   }
 }

@@ -8,10 +8,8 @@ import Foundation
 #endif
 
 extension CacheBinding {
-  #if canImport(FoundationNetworking)
-    /// The binding of a session, on the session's own queue. It goes when the queue goes.
-    private static let key = DispatchSpecificKey<CacheBinding>()
-  #endif
+  /// The binding of a session, on the session's own queue. It goes when the queue goes.
+  private static let key = DispatchSpecificKey<CacheBinding>()
 
   /// Returns the binding of the session that runs a task.
   ///
@@ -21,32 +19,19 @@ extension CacheBinding {
     for task: URLSessionTask?, _ type: CachingURLProtocol.Type, _ request: URLRequest
   ) throws -> CacheBinding {
     let carrier = CacheCarriers.carrier(of: type)
-    #if canImport(FoundationNetworking)
-      if let known = DispatchQueue.getSpecific(key: key) { return known }
-      if carrier?.readsSessions ?? true, let task, let session = FoundationInternals.session.value(of: task) {
-        let configuration = session.configuration
-        guard let carrier = carrier ?? (configuration.urlCache as? CacheCarrier) else {
-          throw missing(type, request)
-        }
-        let made = carrier.binding(of: configuration)
-        FoundationInternals.workQueue.value(of: session)?.setSpecific(key: key, value: made)
-        return made
+    if let known = DispatchQueue.getSpecific(key: key) { return known }
+    if carrier?.readsSessions ?? true, let session = task.flatMap(Platform.session(of:)) {
+      let configuration = session.configuration
+      guard let carrier = carrier ?? (configuration.urlCache as? CacheCarrier) else {
+        throw missing(type, request)
       }
-    #endif
+      let made = carrier.binding(of: configuration)
+      Platform.loadingQueue(of: session)?.setSpecific(key: key, value: made)
+      return made
+    }
     guard let carrier else { throw missing(type, request) }
     return try carrier.presumedBinding(for: request.url)
   }
-
-  /// Whether a task leads to its session on this platform.
-  static let readsSessions: Bool = {
-    #if canImport(FoundationNetworking)
-      let session = URLSession(configuration: .ephemeral)
-      defer { session.invalidateAndCancel() }
-      return FoundationInternals.session.value(of: session.dataTask(with: URL(fileURLWithPath: "/"))) != nil
-    #else
-      return false
-    #endif
-  }()
 
   private static func missing(_ type: CachingURLProtocol.Type, _ request: URLRequest) -> URLError {
     URLError(

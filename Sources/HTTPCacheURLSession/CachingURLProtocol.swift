@@ -73,11 +73,7 @@ public class CachingURLProtocol: URLProtocol {
   /// Ends the load: the client takes nothing more of it.
   override public func stopLoading() {
     loading.withLock { loading in
-      #if canImport(FoundationNetworking)
-        // Right after this, Foundation reports to the client that a cancelled task failed. After its answer, a task gets
-        // no further call.
-        if loading.isAnswered { client = nil }
-      #endif
+      if loading.isAnswered { forgetClient() }
       return loading.stop()
     }?.cancel()
   }

@@ -21,13 +21,7 @@ final class OriginSession: Sendable {
   /// - Parameter configuration: without a cache and this module's protocols.
   init(_ configuration: URLSessionConfiguration, _ authenticate: CachingOptions.Authenticate?) {
     transfers = Transfers(authenticate)
-    #if canImport(FoundationNetworking)
-      let queue = PacedQueue()
-      session = URLSession(configuration: configuration, delegate: transfers, delegateQueue: queue)
-      queue.setReceiving(FoundationInternals.receivingQueue(of: session))
-    #else
-      session = URLSession(configuration: configuration, delegate: transfers, delegateQueue: nil)
-    #endif
+    session = Platform.originSession(configuration, transfers)
   }
 
   deinit {
@@ -142,12 +136,10 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
       if transfer?.isHeadWaiting == true {
         transfer?.challenge.answer(challenge, authenticate, session.configuration.urlCredentialStorage)
       }
-      #if canImport(FoundationNetworking)
-        end(task, with: unauthorized, on: session.delegateQueue)
-      #else
-        completionHandler(.rejectProtectionSpace, nil)
-      #endif
-      return
+      guard Platform.delegateMayAnswer else {
+        return end(task, with: unauthorized, on: session.delegateQueue)
+      }
+      return completionHandler(.rejectProtectionSpace, nil)
     }
     let (disposition, credential) = authenticate?(challenge) ?? (.performDefaultHandling, nil)
     completionHandler(disposition, credential)
@@ -158,28 +150,23 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
     newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
   ) {
-    #if canImport(FoundationNetworking)
-      end(task, with: response, on: session.delegateQueue)
-    #else
-      transfer(task)?.note(response)
-      completionHandler(nil)
-    #endif
+    guard Platform.delegateMayAnswer else { return end(task, with: response, on: session.delegateQueue) }
+    transfer(task)?.note(response)
+    completionHandler(nil)
   }
 
-  #if canImport(FoundationNetworking)
-    /// Ends a transfer with the head of a redirect or of a challenge, which Foundation passes on when it has all of the
-    /// content.
-    ///
-    /// Neither gets its answer. No answer to a challenge ends the task. An answer to a redirect ends the process if the
-    /// task was cancelled before, or if its timeout passed while this call waited for the queue; that leaves no trace in
-    /// the task. A cancelled task that is complete leaves its connection open for the next.
-    private func end(_ task: URLSessionTask, with head: HTTPURLResponse, on queue: OperationQueue) {
-      let transfer = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
-      transfer?.note(head)
-      transfer?.completed(nil)
-      SessionTransfer.cancel(task, on: queue)
-    }
-  #endif
+  /// Ends a transfer with the head of a redirect or of a challenge, where neither may be answered. Foundation passes it on
+  /// when it has all of the content.
+  ///
+  /// No answer to a challenge ends the task. An answer to a redirect ends the process if the task was cancelled before, or
+  /// if its timeout passed while this call waited for the queue; that leaves no trace in the task. A cancelled task that is
+  /// complete leaves its connection open for the next.
+  private func end(_ task: URLSessionTask, with head: HTTPURLResponse, on queue: OperationQueue) {
+    let transfer = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+    transfer?.note(head)
+    transfer?.completed(nil)
+    SessionTransfer.cancel(task, on: queue)
+  }
 }
 
 /// One request to an origin: its head as soon as it arrives, followed by its content as a stream.
@@ -229,10 +216,7 @@ private final class SessionTransfer: Sendable {
   /// table. A cancellation between the two looks up the removed task, and that ends the process. On this queue, it comes
   /// wholly before or after them.
   static func cancel(_ task: URLSessionTask, on queue: OperationQueue) {
-    #if canImport(FoundationNetworking)
-      if let queue = queue as? PacedQueue { return queue.addUrgentOperation { task.cancel() } }
-    #endif
-    queue.addOperation { task.cancel() }
+    Platform.urgently(on: queue) { task.cancel() }
   }
 
   func response() async throws -> TransportResponse {
@@ -258,12 +242,10 @@ private final class SessionTransfer: Sendable {
 
   func received(_ response: URLResponse) {
     guard let head = Self.head(of: response) else { return }
-    #if canImport(FoundationNetworking)
-      // Foundation on Linux delivers all of the content before it delivers the challenge.
-      if head.status == .unauthorized, BasicChallenge.isOne(in: head) {
-        return state.withLock { $0.redirect = head }
-      }
-    #endif
+    // Foundation on Linux delivers all of the content before it delivers the challenge.
+    if !Platform.delegateMayAnswer, head.status == .unauthorized, BasicChallenge.isOne(in: head) {
+      return state.withLock { $0.redirect = head }
+    }
     passOn(head)
   }
 
@@ -294,13 +276,7 @@ private final class SessionTransfer: Sendable {
   }
 
   func received(_ data: Data) {
-    #if canImport(FoundationNetworking)
-      arrivals.add(data) { wake in
-        if let queue = queue as? PacedQueue { queue.postpone(wake) } else { wake() }
-      }
-    #else
-      arrivals.add(data)
-    #endif
+    arrivals.add(data) { Platform.postpone(on: queue, $0) }
     let head = state.withLock { state -> HTTPResponse? in
       guard let head = state.redirect else { return nil }
       state.keptByteCount += data.count

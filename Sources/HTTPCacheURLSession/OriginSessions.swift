@@ -35,13 +35,8 @@ final class OriginSessions: Sendable {
       self.configuration = SendableConfiguration(copy)
       self.authenticate = authenticate
       settings = SessionSettings(copy)
-      #if canImport(FoundationNetworking)
-        // A connection that the closure has accepted is not for others.
-        owner = authenticate == nil ? nil : Owner()
-      #else
-        // Each version of the system adds settings that are not compared.
-        owner = Owner()
-      #endif
+      // A connection that the closure has accepted is not for others.
+      owner = authenticate == nil && Platform.comparesAllSettings ? nil : Owner()
     }
 
     static func == (one: Self, other: Self) -> Bool {

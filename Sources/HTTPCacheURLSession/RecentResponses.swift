@@ -42,20 +42,18 @@ final class RecentResponses: Sendable {
   /// Keeps the response to a hit for later ones.
   func keep(_ response: HTTPURLResponse?, with head: CachedResponse.StoredHead?, url: URL) {
     // The application decides on each use of a redirect whether to follow it.
-    guard let head, let response, response.statusCode / 100 != 3 else { return }
-    #if canImport(FoundationNetworking)
-      let recent = Recent(head: head, url: url, response: response)
-      // Returned, so that the replaced response is released outside the lock.
-      _ = state.withLock { state -> Recent? in
-        guard state.all.count == Self.limit else {
-          state.all.append(recent)
-          return nil
-        }
-        let replaced = state.all[state.oldest]
-        state.all[state.oldest] = recent
-        state.oldest = (state.oldest + 1) % Self.limit
-        return replaced
+    guard Platform.sharesResponses, let head, let response, response.statusCode / 100 != 3 else { return }
+    let recent = Recent(head: head, url: url, response: response)
+    // Returned, so that the replaced response is released outside the lock.
+    _ = state.withLock { state -> Recent? in
+      guard state.all.count == Self.limit else {
+        state.all.append(recent)
+        return nil
       }
-    #endif
+      let replaced = state.all[state.oldest]
+      state.all[state.oldest] = recent
+      state.oldest = (state.oldest + 1) % Self.limit
+      return replaced
+    }
   }
 }

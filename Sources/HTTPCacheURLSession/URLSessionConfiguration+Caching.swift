@@ -38,7 +38,7 @@ extension URLSessionConfiguration {
     with cache: HTTPCache, options: CachingOptions = CachingOptions(),
     base: URLSessionConfiguration = .default
   ) -> URLSessionConfiguration {
-    caching(with: cache, options: options, base: base, readsSessions: CacheBinding.readsSessions)
+    caching(with: cache, options: options, base: base, readsSessions: Platform.readsSessions)
   }
 
   /// - Parameter readsSessions: whether a task leads to its session; `false` is the behaviour on Apple platforms.

@@ -75,7 +75,7 @@ import Testing
       for task in tasks { #expect(HiddenProperty<DispatchQueue>("workQueue").value(of: task) != nil) }
       for task in tasks { #expect(FoundationInternals.session.value(of: task) === session) }
       #expect(FoundationInternals.workQueue.value(of: session) != nil)
-      #expect(CacheBinding.readsSessions)
+      #expect(Platform.readsSessions)
       #expect(FoundationInternals.libcurl.version != nil)
       #expect(try TaskBody.request(request, of: tasks[1]).httpBody == content)
       #expect(FoundationInternals.receivingQueue(of: session) != nil)

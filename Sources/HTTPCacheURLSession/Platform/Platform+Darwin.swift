@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+#if !canImport(FoundationNetworking)
+  import Foundation
+
+  /// What the rest of the module asks about Foundation, for Apple platforms. `Platform+Linux.swift` has the same members,
+  /// with their documentation.
+  enum Platform {
+    static let delegateMayAnswer = true
+
+    // Each version of the system adds settings that are not compared.
+    static let comparesAllSettings = false
+
+    static let sharesResponses = false
+
+    static let findsEqualSpaces = true
+
+    static let readsSessions = false
+
+    static func session(of task: URLSessionTask) -> URLSession? { nil }
+
+    static func loadingQueue(of session: URLSession) -> DispatchQueue? { nil }
+
+    static func originSession(
+      _ configuration: URLSessionConfiguration, _ delegate: any URLSessionDelegate
+    ) -> URLSession {
+      URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    }
+
+    static func urgently(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {
+      queue.addOperation(work)
+    }
+
+    static func postpone(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) { work() }
+  }
+
+  extension URLProtocol {
+    func forgetClient() {}
+  }
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+#if canImport(FoundationNetworking)
+  import Foundation
+  import FoundationNetworking
+
+  /// What the rest of the module asks about Foundation, for Foundation on Linux.
+  ///
+  /// The other files of this folder are the only ones that differ between platforms. `Platform+Darwin.swift` has the same
+  /// members for Apple platforms. Code that depends on a constant is compiled on all of them.
+  enum Platform {
+    /// Whether a delegate may answer redirects and `Basic` challenges. If not, the transfer ends with the head of the
+    /// response instead. No answer to a challenge ends the task, and an answer to a redirect can end the process.
+    static let delegateMayAnswer = false
+
+    /// Whether the settings of a configuration that this module compares are all that it has, so that sessions with equal
+    /// settings may share a session to origins.
+    static let comparesAllSettings = true
+
+    /// Whether making a response takes so long that hits share it.
+    static let sharesResponses = true
+
+    /// Whether a credential storage finds equal protection spaces that are not the same object.
+    static let findsEqualSpaces = false
+
+    /// Whether a task leads to its session.
+    static let readsSessions: Bool = {
+      let session = URLSession(configuration: .ephemeral)
+      defer { session.invalidateAndCancel() }
+      return Self.session(of: session.dataTask(with: URL(fileURLWithPath: "/"))) != nil
+    }()
+
+    /// Returns the session that runs a task.
+    static func session(of task: URLSessionTask) -> URLSession? {
+      FoundationInternals.session.value(of: task)
+    }
+
+    /// Returns the queue on which a session starts its loads.
+    static func loadingQueue(of session: URLSession) -> DispatchQueue? {
+      FoundationInternals.workQueue.value(of: session)
+    }
+
+    /// Makes a session that talks to origins.
+    static func originSession(
+      _ configuration: URLSessionConfiguration, _ delegate: any URLSessionDelegate
+    ) -> URLSession {
+      let queue = PacedQueue()
+      let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue)
+      queue.setReceiving(FoundationInternals.receivingQueue(of: session))
+      return session
+    }
+
+    /// Does something on the delegate queue of a session to origins, before the calls that wait there.
+    static func urgently(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {
+      if let queue = queue as? PacedQueue { queue.addUrgentOperation(work) } else { queue.addOperation(work) }
+    }
+
+    /// Called from a call on the delegate queue of a session to origins: does something when the calls are made that
+    /// wait there.
+    static func postpone(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {
+      if let queue = queue as? PacedQueue { queue.postpone(work) } else { work() }
+    }
+  }
+
+  extension URLProtocol {
+    /// Forgets the client of a task that has its answer. Right after `stopLoading`, Foundation reports to the client that a
+    /// cancelled task failed. After its answer, a task gets no further call.
+    func forgetClient() { client = nil }
+  }
+#endif
