@@ -34,6 +34,9 @@ public final class HTTPURLCache: Sendable {
   /// discarded what it had stored there.
   public let diskError: (any Error)?
 
+  /// Clears the memory when the system is short of it, as long as this object exists.
+  private let memoryWatch: (any Sendable)?
+
   private static let common = Mutex<HTTPURLCache?>(nil)
 
   /// The default for the largest share of the disk's capacity that one response may take, as in `URLCache`.
@@ -122,11 +125,13 @@ public final class HTTPURLCache: Sendable {
   public init(_ cache: HTTPCache) {
     self.cache = cache
     diskError = cache.store.discarded
+    memoryWatch = Platform.watchMemory(of: cache)
   }
 
   private init(_ cache: HTTPCache, diskError: any Error) {
     self.cache = cache
     self.diskError = diskError
+    memoryWatch = Platform.watchMemory(of: cache)
   }
 
   // MARK: - Size
@@ -150,8 +155,10 @@ public final class HTTPURLCache: Sendable {
   /// The bytes that all files of the cache occupy.
   public var currentDiskUsage: Int { cache.usage.diskBytes }
 
-  /// Removes all responses from memory, and leaves the disk as it is, for example when the system warns of low memory.
-  /// Responses that are also on disk are hits again.
+  /// Removes all responses from memory, and leaves the disk as it is. Responses that are also on disk are hits again.
+  ///
+  /// On Apple platforms, the cache does so by itself when the system is short of memory (a memory pressure source of
+  /// Dispatch). An `HTTPCache` without this class does not: call its `clearMemory()`.
   public func clearMemory() {
     cache.clearMemory()
   }

@@ -3,6 +3,7 @@
 
 #if !canImport(FoundationNetworking)
   import Foundation
+  import HTTPCaching
 
   /// What the rest of the module asks about Foundation, for Apple platforms. `Platform+Linux.swift` has the same members,
   /// with their documentation.
@@ -33,9 +34,26 @@
     }
 
     static func postpone(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) { work() }
+
+    static func watchMemory(of cache: HTTPCache) -> (any Sendable)? { MemoryWatch(cache) }
   }
 
   extension URLProtocol {
     func forgetClient() {}
+  }
+
+  /// Clears the memory of a cache while the system is short of it, until this object is released.
+  // Unchecked: the source is made and cancelled once.
+  private final class MemoryWatch: @unchecked Sendable {
+    private let source: any DispatchSourceMemoryPressure
+
+    init(_ cache: HTTPCache) {
+      source = DispatchSource.makeMemoryPressureSource(
+        eventMask: [.warning, .critical], queue: .global(qos: .utility))
+      source.setEventHandler { [weak cache] in cache?.clearMemory() }
+      source.activate()
+    }
+
+    deinit { source.cancel() }
   }
 #endif

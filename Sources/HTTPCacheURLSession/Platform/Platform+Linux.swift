@@ -4,6 +4,7 @@
 #if canImport(FoundationNetworking)
   import Foundation
   import FoundationNetworking
+  import HTTPCaching
 
   /// What the rest of the module asks about Foundation, for Foundation on Linux.
   ///
@@ -61,6 +62,9 @@
     static func postpone(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {
       if let queue = queue as? PacedQueue { queue.postpone(work) } else { work() }
     }
+
+    /// Clears the memory of a cache when the system is short of it: Linux does not tell.
+    static func watchMemory(of cache: HTTPCache) -> (any Sendable)? { nil }
   }
 
   extension URLProtocol {
