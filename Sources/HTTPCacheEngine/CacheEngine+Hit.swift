@@ -80,7 +80,7 @@ extension CacheEngine {
     if let position = conditions.noneMatch {
       // Any other comparison takes more: lists, a tag of another text, a response other than a success.
       guard facts.flags.contains(.isSuccessful),
-        StoredResponse.isTagged(request.headerFields[position].value, stored)
+        StoredResponse.isTagged(request.headerFields[position], stored)
       else { return nil }
       hit.isNotModified = true
     } else if conditions.hasModifiedSince {

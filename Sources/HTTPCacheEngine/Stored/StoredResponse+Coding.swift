@@ -276,8 +276,8 @@ extension StoredResponse {
   }
 
   /// Whether a condition is a single plain entity tag, and the same text as the one of a response in its stored form.
-  static func isTagged(_ condition: String, _ stored: RawSpan) -> Bool {
-    condition.withFieldBytes { condition in
+  static func isTagged(_ condition: HTTPField, _ stored: RawSpan) -> Bool {
+    condition.withOctets { condition in
       let isWeak =
         condition.count > 2 && condition[0] == UInt8(ascii: "W") && condition[1] == UInt8(ascii: "/")
       guard (isWeak ? condition.extracting(2...) : condition).isPlainQuoted, let front = StoredFront(stored),
