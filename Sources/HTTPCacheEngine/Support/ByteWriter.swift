@@ -120,10 +120,9 @@ package struct ByteWriter {
   }
 
   /// Writes the UTF-8 only.
-  @inlinable
+  @inlinable @inline(__always)
   package mutating func append(_ text: String) {
-    var text = text
-    text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+    text.withFieldBytes { append($0.bytes) }
   }
 
   @inlinable
@@ -171,7 +170,7 @@ package struct ByteWriter {
   }
 
   /// Writes the bytes only.
-  @inlinable
+  @inlinable @inline(__always)
   package mutating func append(_ bytes: RawSpan) {
     bytes.withUnsafeBytes { append($0) }
   }

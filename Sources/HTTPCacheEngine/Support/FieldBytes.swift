@@ -9,7 +9,7 @@ import HTTPTypes
 /// bounds-checked `Span`.
 extension String {
   /// Calls `body` with the UTF-8 bytes of this string.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func withFieldBytes<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
     if let result = utf8.withContiguousStorageIfAvailable({ body($0.span) }) {
       return result
