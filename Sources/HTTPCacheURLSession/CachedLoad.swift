@@ -50,6 +50,8 @@ struct CachedLoad: Sendable {
   private let isIntercepted: Bool
   /// Called with the bytes of content that have been sent, and all of them.
   private let progress: HTTPCacheSession.Progress?
+  /// Whether only stored responses may answer, whatever the policies say.
+  private let isOffline: Bool
   /// The request to answer next.
   private var request: URLRequest
   /// The stream with the request's content, until it is read.
@@ -76,10 +78,11 @@ struct CachedLoad: Sendable {
   ///   - stream: the content of the request's stream, if it has one.
   ///   - file: the file with the request's content.
   ///   - isIntercepted: `false` if the request goes to the origin as if there were no cache.
+  ///   - isOffline: whether only stored responses may answer.
   init(
     request: URLRequest, stream: StreamedContent? = nil, file: URL? = nil, binding: CacheBinding,
     options: HTTPCacheSession.RequestOptions = .init(),
-    isIntercepted: Bool = true, progress: HTTPCacheSession.Progress? = nil
+    isIntercepted: Bool = true, isOffline: Bool = false, progress: HTTPCacheSession.Progress? = nil
   ) {
     self.request = request
     // On Linux, this would also remove the content of a request without a stream.
@@ -89,6 +92,7 @@ struct CachedLoad: Sendable {
     self.binding = binding
     self.isIntercepted = isIntercepted
     self.progress = progress
+    self.isOffline = isOffline
     partition = options.partition ?? binding.partition(of: request)
     lifetime = options.lifetime
   }
@@ -241,6 +245,7 @@ struct CachedLoad: Sendable {
 
   /// The policy of the option or of the request, or the session's if the request has the default one.
   private var policy: RequestCachePolicy {
+    if isOffline { return .returnCacheDataDontLoad }
     if isAnswer { return .reloadIgnoringLocalCacheData }
     let own = binding.options.policy?(request) ?? request.cachePolicy
     return RequestCachePolicy(own == .useProtocolCachePolicy ? binding.sessionPolicy : own)

@@ -60,14 +60,14 @@ extension HTTPCacheSession {
         let next = URLRequest(url: passed)
         // The first once more: now the response has its bytes, and may be in memory only.
         if try await !pin(next, partition) { added.append(next) }
-        guard await isStored(next, partition) else {
-          throw URLError(
-            .resourceUnavailable, url,
-            passed == last
-              ? "The response is not stored. \(answer.storage.map { "\($0)" } ?? "It was removed meanwhile.")"
-              : "The redirect of \(passed) is not stored, so it cannot be followed offline. The origin, or the option "
-                + "lifetime, must give it a lifetime.")
-        }
+      }
+      if let missing = await firstMissing(request, options) {
+        throw URLError(
+          .resourceUnavailable, url,
+          missing == last
+            ? "The response is not stored. \(answer.storage.map { "\($0)" } ?? "It was removed meanwhile.")"
+            : "The redirect of \(missing) is not stored, so it cannot be followed offline. The origin, or the option "
+              + "lifetime, must give it a lifetime.")
       }
       return answer
     } catch {
@@ -81,7 +81,7 @@ extension HTTPCacheSession {
   /// - Parameters:
   ///   - url: the URL.
   ///   - options: the options it was kept with: the partition counts.
-  /// - Returns: whether the URL was kept.
+  /// - Returns: whether the URL was kept. If it redirects, the URLs after it stay kept: release each.
   /// - Throws: `StoreError` if the disk fails; the URL may then be kept again when the cache is opened the next time.
   @discardableResult
   public func release(_ url: URL, options: RequestOptions = RequestOptions()) async throws -> Bool {
@@ -115,11 +115,18 @@ extension HTTPCacheSession {
     }
   }
 
-  private func isStored(_ request: URLRequest, _ partition: String?) async -> Bool {
-    let isStored = try? await onDisk(request, partition) { cache, head, partition in
-      cache.hasPinnedResponse(head, partition: partition)
+  /// Returns the first URL, of a request or its redirects, that no stored response can answer; `nil` if there is none.
+  ///
+  /// Another session may have stored a response for the URL that this one, with other fields, cannot use.
+  private func firstMissing(_ request: URLRequest, _ options: RequestOptions) async -> URL? {
+    guard binding.options.shouldIntercept(request) else { return request.url }
+    var load = CachedLoad(request: request, binding: binding, options: options, isOffline: true)
+    do {
+      _ = try await load.answer()
+      return nil
+    } catch {
+      return load.url
     }
-    return isStored ?? false
   }
 
   private func partition(of request: URLRequest, _ options: RequestOptions) -> String? {

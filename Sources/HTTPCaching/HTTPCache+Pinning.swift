@@ -105,16 +105,6 @@ extension HTTPCache {
     }
   }
 
-  /// Whether the disk has a response that is pinned with this target.
-  package func hasPinnedResponse(_ request: HTTPRequest, partition: String? = nil) -> Bool {
-    guard let keys = try? pinKeys(request, partition).keys,
-      let target = TargetURI(request).map({ responses.keyed($0) })
-    else { return false }
-    // The anchor of a path is not a response.
-    let anchor = StoreKey(CacheKey.pathAnchor(target, partition: partition ?? configuration.partition).bytes)
-    return store.pinned.contains { $0.key != anchor && $0.entryCount > 0 && keys.contains($0.key) }
-  }
-
   // MARK: - Keys
 
   /// The keys that a pin of a target consists of, its own first, and whether that is pinned.

@@ -37,6 +37,8 @@ struct KeepingTests {
       case "/moved": .init(status: 301, fields: [.location: "/article", .cacheControl: "max-age=86400"])
       case "/chain": .init(status: 308, fields: [.location: "/moved", .cacheControl: "max-age=86400"])
       case "/found": .init(status: 302, fields: [.location: "/moved"])
+      case "/own": .init(fields: Self.varying("no-store", for: request), body: "own")
+      case "/each": .init(fields: Self.varying("max-age=60", for: request), body: "each")
       case "/large":
         .init(fields: [.cacheControl: "max-age=86400"], body: String(repeating: "l", count: 400_000))
       case "/post": .init(fields: [:], body: "posted")
@@ -55,6 +57,15 @@ struct KeepingTests {
       throw error
     }
     await origin.stop()
+  }
+
+  private static let token = HTTPField.Name("X-Token") ?? .accept
+
+  /// The fields of a response that varies on the user's token; the rule is that for user B.
+  private static func varying(_ rule: String, for request: LoopbackOrigin.Request) -> HTTPFields {
+    [
+      .cacheControl: request.fields[token] == "B" ? rule : "max-age=60", .vary: "X-Token",
+    ]
   }
 
   private func url(_ path: String, _ origin: LoopbackOrigin) throws -> URL {
@@ -101,6 +112,27 @@ struct KeepingTests {
       await origin.stop()
       await #expect(throws: URLError.self) { try await session.keep(url("/article", origin)) }
       #expect(session.kept.isEmpty)
+    }
+  }
+
+  @Test("A response that is stored for another session's fields is not enough", arguments: ["/own", "/each"])
+  func otherSession(path: String) async throws {
+    try await with { origin, session async throws in
+      let users = ["A", "B"].map { user in
+        let configuration = URLSessionConfiguration.ephemeral.patient
+        configuration.httpAdditionalHeaders = ["X-Token": user]
+        return HTTPCacheSession(cache: session.cache, configuration: configuration)
+      }
+      let url = try url(path, origin)
+      _ = try await users[0].data(from: url)
+      if path == "/own" {
+        let error = await #expect(throws: URLError.self) { try await users[1].keep(url) }
+        #expect(error?.code == .resourceUnavailable && session.kept.isEmpty)
+      } else {
+        try await users[1].keep(url)
+        await origin.stop()
+        for user in users { #expect(try await user.data(for: stored(url)).0 == Data("each".utf8)) }
+      }
     }
   }
 
