@@ -41,7 +41,10 @@ public class CachingURLProtocol: URLProtocol {
 
   /// Starts to answer the request from the cache, or from the origin through it.
   override public func startLoading() {
-    let (number, stream) = loading.withLock { ($0.start(), $0.stream(of: request)) }
+    let started = loading.withLock { loading in
+      loading.start().map { (number: $0, stream: loading.stream(of: request)) }
+    }
+    guard let (number, stream) = started else { return }
     let own = LoadingProtocol(value: self, number: number)
     let load: CachedLoad
     do {

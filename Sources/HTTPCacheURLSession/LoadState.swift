@@ -21,8 +21,9 @@ package struct LoadState: Sendable {
 
   package init() {}
 
-  /// Begins a load, and returns its number.
-  package mutating func start() -> Int {
+  /// Begins a load, and returns its number; `nil` if the task has its answer, and must not be sent again.
+  package mutating func start() -> Int? {
+    guard !isAnswered else { return nil }
     number += 1
     isRunning = true
     return number

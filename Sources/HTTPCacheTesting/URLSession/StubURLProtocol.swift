@@ -30,7 +30,10 @@ class StubURLProtocol: URLProtocol {
   override func startLoading() {
     let own = LoadingStub(value: self)
     let request = request
-    let (number, stream) = loading.withLock { ($0.start(), $0.stream(of: request)) }
+    let begun = loading.withLock { loading in
+      loading.start().map { (number: $0, stream: loading.stream(of: request)) }
+    }
+    guard let (number, stream) = begun else { return }
     do {
       guard let binding = Self.binding, let url = request.url else { throw URLError(.badURL) }
       let whole = try TaskBody.request(request, of: self.task)
@@ -58,7 +61,13 @@ class StubURLProtocol: URLProtocol {
   }
 
   override func stopLoading() {
-    loading.withLock { $0.stop() }?.cancel()
+    loading.withLock { loading in
+      #if canImport(FoundationNetworking)
+        // As in `CachingURLProtocol`: after its answer, a cancelled task gets no further call.
+        if loading.isAnswered { client = nil }
+      #endif
+      return loading.stop()
+    }?.cancel()
   }
 
   /// Under the lock, for the reason given in `CachingURLProtocol`; and the content in one piece, as there.
@@ -71,6 +80,7 @@ class StubURLProtocol: URLProtocol {
       guard loading.isCurrent(number) else { return }
       if let response { client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed) }
       if !data.isEmpty { client?.urlProtocol(self, didLoad: data) }
+      loading.answer()
       calls.beginLast()
       if let error {
         client?.urlProtocol(self, didFailWithError: error is CancellationError ? URLError(.cancelled) : error)

@@ -54,15 +54,26 @@ struct StreamedContentTests {
   }
 
   @Test("A load that was stopped is not current any more, and the next one has another number")
-  func loads() async {
+  func loads() async throws {
     var state = LoadState()
-    let first = state.start()
+    let firstStart = state.start()
+    let first = try #require(firstStart)
     let task = Task { await untilCancelled() }
     #expect(state.isCurrent(first) && state.note(task, of: first))
     state.stop()?.cancel()
     await task.value
     #expect(!state.isCurrent(first) && state.stop() == nil)
-    let second = state.start()
+    let secondStart = state.start()
+    let second = try #require(secondStart)
     #expect(state.isCurrent(second) && !state.isCurrent(first) && !state.note(task, of: first))
+  }
+
+  @Test("A task that has its answer is not loaded again when it is resumed")
+  func answered() throws {
+    var state = LoadState()
+    let firstStart = state.start()
+    let first = try #require(firstStart)
+    state.answer()
+    #expect(state.stop() == nil && state.start() == nil && !state.isCurrent(first))
   }
 }
