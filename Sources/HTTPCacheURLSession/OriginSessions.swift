@@ -76,32 +76,50 @@ final class OriginSessions: Sendable {
     let session: OriginSession
     var leases = 0
     /// When the last lease ended.
-    var idleSince = ContinuousClock.now
-    /// Whether a timer will look at it.
+    var idleSince = Duration.zero
+  }
+
+  private struct State {
+    var entries: [Key: Entry] = [:]
+    /// Whether the timer runs, one for all sessions.
     var isTimed = false
   }
 
-  private let entries = Mutex<[Key: Entry]>([:])
+  private let state = Mutex(State())
   private let idleTime: Duration
   private let idleLimit: Int
+  private let now: @Sendable () -> Duration
+  private let schedule: @Sendable (Duration, @escaping @Sendable () -> Void) -> Void
 
   /// - Parameters:
   ///   - idleTime: the time after which an idle session ends.
   ///   - idleLimit: maximum number of idle sessions; the one that has been idle for the longest time ends.
-  init(idleTime: Duration, idleLimit: Int) {
+  ///   - now: returns the time since any moment.
+  ///   - schedule: runs a closure after a time.
+  init(
+    idleTime: Duration, idleLimit: Int, now: (@Sendable () -> Duration)? = nil,
+    schedule: @escaping @Sendable (Duration, @escaping @Sendable () -> Void) -> Void = { time, work in
+      let milliseconds = Int(time / .milliseconds(1)) + 1
+      DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: work)
+    }
+  ) {
     self.idleTime = idleTime
     self.idleLimit = idleLimit
+    let start = ContinuousClock.now
+    self.now = now ?? { start.duration(to: .now) }
+    self.schedule = schedule
   }
 
   /// The number of sessions.
-  var count: Int { entries.withLock { $0.count } }
+  var count: Int { state.withLock { $0.entries.count } }
 
   /// Returns the session with these settings, for one request.
   func lease(_ key: Key) -> Lease {
-    let session = entries.withLock { entries in
-      var entry = entries[key] ?? Entry(session: OriginSession(key.configuration.value, key.authenticate))
+    let session = state.withLock { state in
+      var entry =
+        state.entries[key] ?? Entry(session: OriginSession(key.configuration.value, key.authenticate))
       entry.leases += 1
-      entries[key] = entry
+      state.entries[key] = entry
       return entry.session
     }
     return Lease(key, self, session)
@@ -109,45 +127,39 @@ final class OriginSessions: Sendable {
 
   private func release(_ key: Key) {
     // A session ends when it is released, outside the lock.
-    let (ended, needsTimer) = entries.withLock { entries -> (OriginSession?, Bool) in
-      guard var entry = entries[key] else { return (nil, false) }
+    let (ended, needsTimer) = state.withLock { state -> (OriginSession?, Bool) in
+      guard var entry = state.entries[key] else { return (nil, false) }
       entry.leases -= 1
-      guard entry.leases == 0 else {
-        entries[key] = entry
-        return (nil, false)
-      }
-      entry.idleSince = .now
-      let needsTimer = !entry.isTimed
-      entry.isTimed = true
-      entries[key] = entry
-      let idle = entries.filter { $0.value.leases == 0 }
+      entry.idleSince = now()
+      state.entries[key] = entry
+      guard entry.leases == 0 else { return (nil, false) }
+      let needsTimer = !state.isTimed
+      state.isTimed = true
+      let idle = state.entries.filter { $0.value.leases == 0 }
       guard idle.count > idleLimit, let oldest = idle.min(by: { $0.value.idleSince < $1.value.idleSince })
       else { return (nil, needsTimer) }
-      return (entries.removeValue(forKey: oldest.key)?.session, needsTimer)
+      return (state.entries.removeValue(forKey: oldest.key)?.session, needsTimer)
     }
-    if needsTimer { look(at: key, after: idleTime) }
+    if needsTimer { look(after: idleTime) }
     _ = ended
   }
 
-  private func look(at key: Key, after time: Duration) {
-    let milliseconds = Int(time / .milliseconds(1))
-    DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [weak self] in
-      self?.endIfIdle(key)
-    }
+  private func look(after time: Duration) {
+    schedule(time) { [weak self] in self?.endIdle() }
   }
 
-  private func endIfIdle(_ key: Key) {
-    let (ended, rest) = entries.withLock { entries -> (OriginSession?, Duration?) in
-      guard let entry = entries[key] else { return (nil, nil) }
-      guard entry.leases == 0 else {
-        entries[key]?.isTimed = false
-        return (nil, nil)
-      }
-      let rest = idleTime - entry.idleSince.duration(to: .now)
-      guard rest <= .zero else { return (nil, rest) }
-      return (entries.removeValue(forKey: key)?.session, nil)
+  /// Ends the sessions whose time has come, and sets the timer for the next one.
+  private func endIdle() {
+    let (ended, rest) = state.withLock { state -> ([OriginSession], Duration?) in
+      let past = now() - idleTime
+      let idle = state.entries.filter { $0.value.leases == 0 }
+      let due = idle.filter { $0.value.idleSince <= past }
+      for key in due.keys { state.entries[key] = nil }
+      let rest = idle.values.map(\.idleSince).filter { $0 > past }.min().map { $0 - past }
+      state.isTimed = rest != nil
+      return (due.values.map(\.session), rest)
     }
-    if let rest { look(at: key, after: rest + .milliseconds(1)) }
+    if let rest { look(after: rest) }
     _ = ended
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import Foundation
 import Testing
 
@@ -66,6 +67,38 @@ struct OriginSessionsTests {
     }
     #expect(sessions.count == 2)
     withExtendedLifetime(leases) {}
+  }
+
+  @Test("One timer ends each idle session after its own time, also if it was ended and made again meanwhile")
+  func timer() {
+    let time = Mutex(Duration.zero)
+    let timers = Mutex<[(due: Duration, work: @Sendable () -> Void)]>([])
+    let sessions = OriginSessions(
+      idleTime: .seconds(30), idleLimit: 1, now: { time.withLock { $0 } },
+      schedule: { rest, work in
+        let due = time.withLock { $0 } + rest
+        timers.withLock { $0.append((due, work)) }
+      })
+    func advance(to seconds: Int) {
+      time.withLock { $0 = .seconds(seconds) }
+      while let next = timers.withLock({ waiting in
+        waiting.firstIndex { $0.due <= .seconds(seconds) }.map { waiting.remove(at: $0) }
+      }) {
+        next.work()
+      }
+    }
+    func use(_ value: String) { _ = sessions.lease(Self.key { $0.httpAdditionalHeaders = ["A": value] }) }
+    for second in 0..<20 {
+      advance(to: second)
+      use("\(second % 2)")
+      #expect(sessions.count == 1 && timers.withLock { $0.count } == 1)
+    }
+    advance(to: 48)
+    #expect(sessions.count == 1 && timers.withLock { $0.count } == 1)
+    advance(to: 49)
+    #expect(sessions.count == 0 && timers.withLock { $0.isEmpty })
+    use("0")
+    #expect(sessions.count == 1 && timers.withLock { $0.count } == 1)
   }
 
   @Test("The sessions that have been idle for the longest time end, and those in use stay")
