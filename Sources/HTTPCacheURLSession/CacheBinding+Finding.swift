@@ -20,13 +20,15 @@ extension CacheBinding {
   ) throws -> CacheBinding {
     let carrier = CacheCarriers.carrier(of: type)
     if let known = DispatchQueue.getSpecific(key: key) { return known }
-    if carrier?.readsSessions ?? true, let session = task.flatMap(Platform.session(of:)) {
+    if carrier?.readsSessions ?? true, let session = task.flatMap(Platform.session(of:)),
+      let queue = Platform.loadingQueue(of: session)
+    {
       let configuration = session.configuration
       guard let carrier = carrier ?? (configuration.urlCache as? CacheCarrier) else {
         throw missing(type, request)
       }
       let made = carrier.binding(of: configuration)
-      Platform.loadingQueue(of: session)?.setSpecific(key: key, value: made)
+      queue.setSpecific(key: key, value: made)
       return made
     }
     guard let carrier else { throw missing(type, request) }

@@ -8,12 +8,11 @@ import HTTPCaching
 #if canImport(FoundationNetworking)
   import FoundationNetworking
 #endif
-
 /// Carries a cache and its options from a configuration to its sessions.
 ///
 /// Each session copies its configuration, and the copy has the same object as its `urlCache`. So a cache stays open as
 /// long as a configuration or a session that uses it. For Foundation, this is a `URLCache` that stores nothing.
-final class CacheCarrier: URLCache, @unchecked Sendable {
+final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
   // Unchecked, as the superclass is: what this class adds does not change, or a mutex protects it.
   let cache: HTTPCache
   let options: CachingOptions
@@ -25,12 +24,19 @@ final class CacheCarrier: URLCache, @unchecked Sendable {
   private struct PresumedSession: @unchecked Sendable {
     // Unchecked: used under a lock, and the application must not change a configuration while a session loads.
     /// The configuration, which the application may change before it makes the session. It refers to the carrier, so only
-    /// a weak reference is left after the first task.
+    /// a weak reference is left after a time, or after the first task.
     var original: URLSessionConfiguration?
     weak var watched: URLSessionConfiguration?
     var settings: SessionSettings?
     var binding: CacheBinding?
+    /// Whether a task has used the binding: the settings must not change any longer.
+    var isUsed = false
+    /// Whether the settings were seen to change, even if the configuration is gone now.
+    var isChanged = false
   }
+
+  /// The time in which an application makes its session from a configuration. A copy of the settings is made after it.
+  private static let originalTime = DispatchTimeInterval.seconds(10)
 
   /// Makes the `urlCache` of a configuration.
   init(
@@ -41,8 +47,29 @@ final class CacheCarrier: URLCache, @unchecked Sendable {
     self.options = options
     self.readsSessions = readsSessions
     presumed = Mutex(PresumedSession(original: readsSessions ? nil : configuration))
-    super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: nil)
+    super.init(withoutRoom: ())
     configuration.urlCache = self
+    if !readsSessions {
+      // On the main queue, where applications change their configurations.
+      DispatchQueue.main.asyncAfter(deadline: .now() + Self.originalTime) { [weak self] in
+        self?.releaseOriginal()
+      }
+    }
+  }
+
+  /// Copies the settings of the configuration, and releases it: each refers to the other.
+  func releaseOriginal() {
+    presumed.withLock { session in
+      if session.original != nil { adoptSettings(&session) }
+    }
+  }
+
+  /// Takes the present settings of the configuration, if it exists, as those of the session.
+  private func adoptSettings(_ session: inout PresumedSession) {
+    guard let current = session.original ?? session.watched else { return }
+    (session.original, session.watched) = (nil, current)
+    session.settings = SessionSettings(current)
+    session.binding = binding(of: current)
   }
 
   /// Makes the binding of a session with this configuration. It is copied without this object: on Linux, an application can
@@ -56,16 +83,21 @@ final class CacheCarrier: URLCache, @unchecked Sendable {
   /// Returns the binding of the only session, where a task does not lead to its session.
   ///
   /// - Throws: `URLError` if the configuration was changed since the first task. The task may then be that of another
-  ///   session, and would have the wrong user's settings.
+  ///   session, and would have the wrong user's settings. It also throws if this task alone does not lead to its session.
   func presumedBinding(for url: URL?) throws -> CacheBinding {
+    guard !readsSessions else {
+      throw URLError(
+        .unsupportedURL, url,
+        "Foundation does not tell which session runs this task. Send the request again, or use HTTPCacheSession."
+      )
+    }
     let binding = presumed.withLock { session -> CacheBinding? in
-      if let original = session.original {
-        (session.original, session.watched) = (nil, original)
-        session.settings = SessionSettings(original)
-        session.binding = self.binding(of: original)
+      if !session.isUsed { adoptSettings(&session) }
+      session.isUsed = true
+      if let watched = session.watched, SessionSettings(watched) != session.settings {
+        session.isChanged = true
       }
-      let isChanged = session.watched.map { SessionSettings($0) != session.settings } ?? false
-      return isChanged ? nil : session.binding
+      return session.isChanged ? nil : session.binding
     }
     if let binding { return binding }
     throw URLError(
@@ -95,7 +127,7 @@ struct SessionSettings: Hashable, @unchecked Sendable {
 
   init(_ configuration: URLSessionConfiguration) {
     let fields = SendableConfiguration(configuration).additionalFields.map { "\($0.name): \($0.value)" }
-    values = [
+    let portable: [AnyHashable?] = [
       configuration.identifier, configuration.requestCachePolicy.rawValue,
       configuration.timeoutIntervalForRequest, configuration.timeoutIntervalForResource,
       configuration.networkServiceType.rawValue, configuration.allowsCellularAccess,
@@ -108,5 +140,6 @@ struct SessionSettings: Hashable, @unchecked Sendable {
       (configuration.protocolClasses ?? []).filter { !($0 is CachingURLProtocol.Type) }
         .map { ObjectIdentifier($0) },
     ]
+    values = portable + Platform.furtherSettings(of: configuration)
   }
 }

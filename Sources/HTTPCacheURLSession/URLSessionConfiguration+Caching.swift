@@ -21,9 +21,13 @@ extension URLSessionConfiguration {
   /// configuration's if the request has the default one. The configuration's headers, timeouts, cookies and the like
   /// apply to the requests to the origin, whether you set them before this call or after it.
   ///
-  /// Several sessions may be made from the configuration and from copies of it, also with other settings: each sends its own
-  /// headers, cookies and credentials. On Apple platforms, a task does not tell which session runs it. There, call this method for
-  /// each session with other settings: after a change of the configuration, tasks fail with an error that says so.
+  /// On Linux, several sessions may be made from the configuration and from copies of it, also with other settings: each sends
+  /// its own headers, cookies and credentials.
+  ///
+  /// On Apple platforms, make one session for each call of this method: a task does not tell which session runs it. Make it at
+  /// once: 10 seconds after the call, the settings are copied, in case you release the configuration before the first task.
+  /// After a change that follows the first task, tasks fail with an error that says so. Copies and changes before the first task
+  /// are not noticed: all sessions then have the settings of one.
   ///
   /// The cache stays open as long as you, the configuration or a session refers to it, or until `HTTPCache.close()`.
   ///

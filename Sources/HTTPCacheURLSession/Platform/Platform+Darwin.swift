@@ -4,6 +4,7 @@
 #if !canImport(FoundationNetworking)
   import Foundation
   import HTTPCaching
+  import Network
 
   /// What the rest of the module asks about Foundation, for Apple platforms. `Platform+Linux.swift` has the same members,
   /// with their documentation.
@@ -20,6 +21,20 @@
     static let readsSessions = false
 
     static func session(of task: URLSessionTask) -> URLSession? { nil }
+
+    static func furtherSettings(of configuration: URLSessionConfiguration) -> [AnyHashable?] {
+      var settings: [AnyHashable?] = [
+        configuration.tlsMinimumSupportedProtocolVersion.rawValue,
+        configuration.tlsMaximumSupportedProtocolVersion.rawValue,
+        configuration.waitsForConnectivity, configuration.allowsExpensiveNetworkAccess,
+        configuration.allowsConstrainedNetworkAccess, configuration.requiresDNSSECValidation,
+        configuration.proxyConfigurations.map { "\($0)" },
+      ]
+      #if os(iOS)
+        settings.append(configuration.multipathServiceType.rawValue)
+      #endif
+      return settings
+    }
 
     static func loadingQueue(of session: URLSession) -> DispatchQueue? { nil }
 
@@ -40,6 +55,11 @@
 
   extension URLProtocol {
     func forgetClient() {}
+  }
+
+  // Unchecked, as the superclass is. Mac Catalyst has no `diskPath`.
+  class EmptyURLCache: URLCache, @unchecked Sendable {
+    init(withoutRoom: Void) { super.init(memoryCapacity: 0, diskCapacity: 0, directory: nil) }
   }
 
   /// Clears the memory of a cache while the system is short of it, until this object is released.

@@ -25,12 +25,16 @@
     /// Whether a credential storage finds equal protection spaces that are not the same object.
     static let findsEqualSpaces = false
 
-    /// Whether a task leads to its session.
+    /// Whether a task leads to its session, and that to its queue.
     static let readsSessions: Bool = {
       let session = URLSession(configuration: .ephemeral)
       defer { session.invalidateAndCancel() }
-      return Self.session(of: session.dataTask(with: URL(fileURLWithPath: "/"))) != nil
+      let task = session.dataTask(with: URL(fileURLWithPath: "/"))
+      return Self.session(of: task).flatMap(loadingQueue(of:)) != nil
     }()
+
+    /// Returns the settings of a configuration that only this platform has.
+    static func furtherSettings(of configuration: URLSessionConfiguration) -> [AnyHashable?] { [] }
 
     /// Returns the session that runs a task.
     static func session(of task: URLSessionTask) -> URLSession? {
@@ -71,5 +75,11 @@
     /// Forgets the client of a task that has its answer. Right after `stopLoading`, Foundation reports to the client that a
     /// cancelled task failed. After its answer, a task gets no further call.
     func forgetClient() { client = nil }
+  }
+
+  /// A cache that stores nothing.
+  // Unchecked, as the superclass is.
+  class EmptyURLCache: URLCache, @unchecked Sendable {
+    init(withoutRoom: Void) { super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: nil) }
   }
 #endif

@@ -159,6 +159,39 @@ struct IdentityTests {
     }
   }
 
+  @Test("Where a task does not lead to its session, its settings stay when the configuration is gone")
+  func presumedRelease() async throws {
+    let name = try #require(HTTPField.Name("X-Token"))
+    try await Setting.with { request in
+      .init(fields: [.cacheControl: "no-store"], body: request.fields[name] ?? "none")
+    } test: { setting async throws in
+      weak var released: URLSessionConfiguration?
+      func session() -> URLSession {
+        let configuration = URLSessionConfiguration.caching(
+          with: setting.cache, options: CachingOptions(), base: .ephemeral.patient, readsSessions: false)
+        configuration.httpAdditionalHeaders = ["X-Token": "A"]
+        (configuration.urlCache as? CacheCarrier)?.releaseOriginal()
+        released = configuration
+        return URLSession(configuration: configuration)
+      }
+      let first = session()
+      #expect(released == nil)
+      #expect(try await Self.text(first, setting) == "A")
+      first.finishTasksAndInvalidate()
+    }
+  }
+
+  #if canImport(FoundationNetworking)
+    @Test("A task whose session cannot be read is an error that says so")
+    func unreadable() throws {
+      let configuration = URLSessionConfiguration.caching(with: try HTTPCache(), base: .ephemeral)
+      let type = try #require(configuration.protocolClasses?.first as? CachingURLProtocol.Type)
+      let request = URLRequest(url: try #require(URL(string: "http://a.example/")))
+      let error = #expect(throws: URLError.self) { try CacheBinding.find(for: nil, type, request) }
+      #expect(error?.localizedDescription.contains("does not tell which session") == true)
+    }
+  #endif
+
   @Test("A partition may depend on the session's own fields, and a policy on the request")
   func options() async throws {
     let name = try #require(HTTPField.Name("X-Token"))
