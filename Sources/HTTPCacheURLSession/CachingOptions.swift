@@ -73,21 +73,25 @@ public struct CachingOptions: Sendable {
   /// the task's first request, and also holds for the targets of redirects.
   ///
   /// ```swift
-  /// options.partition = { $0.value(forHTTPHeaderField: "Authorization") }
+  /// options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
   /// ```
   ///
-  /// The request has the `httpAdditionalHeaders` of its session.
+  /// The request has the `httpAdditionalHeaders` of its session. Return an identifier of the account, and not its token: the
+  /// partition is plain text in keys, files, logs and events.
   public var partition: @Sendable (_ request: URLRequest) -> String? = { _ in nil }
 
-  /// The cache policy of a request, in place of its own `cachePolicy`; `nil` leaves it as it is. It is called again for the
-  /// targets of redirects.
+  /// The cache policy of a request, in place of its own `cachePolicy`; `nil` leaves it as it is. For
+  /// `.useProtocolCachePolicy`, the session's policy applies. It is called again for the targets of redirects. The request
+  /// is without the `httpAdditionalHeaders` of its session.
   public var policy: (@Sendable (_ request: URLRequest) -> URLRequest.CachePolicy?)?
 
   /// Wraps the session's transport, for example to record responses or to simulate failures.
   ///
   /// It may change a request, its scheme, authority and path included, and its content: the changed request is sent. The
   /// response is stored for the unchanged URL. To send the request once more, call the transport again. A load through the
-  /// session does not wait for the request that the middleware is called for, and calls the middleware again.
+  /// session does not wait for the request that the middleware is called for, and calls the middleware again. On Apple
+  /// platforms, this holds for ``HTTPCacheSession`` only: if the middleware loads the same URL by a task of a `URLSession`,
+  /// the task waits for itself.
   public var middleware: @Sendable (_ transport: @escaping Transport) -> Transport = { $0 }
 
   /// Answers a challenge with a disposition and a credential.

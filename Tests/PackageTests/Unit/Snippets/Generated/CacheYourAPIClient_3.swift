@@ -14,11 +14,11 @@ import HTTPCacheURLSession
 private func CacheYourAPIClient_3() async throws {
   func configuration(with cache: HTTPCache) -> URLSessionConfiguration {
     var options = CachingOptions()
-    options.partition = { $0.value(forHTTPHeaderField: "Authorization") }
+    options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
     return .caching(with: cache, options: options)
   }
 
-  func signOut(_ authorization: String, from cache: HTTPCache) {
-    cache.remove(.partition(authorization))
+  func signOut(_ account: String, from cache: HTTPCache) {
+    cache.remove(.partition(account))
   }
 }

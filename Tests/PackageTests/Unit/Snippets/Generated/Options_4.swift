@@ -14,7 +14,7 @@ import HTTPCacheURLSession
 private func Options_4() async throws {
   func sharedOptions() -> CachingOptions {
     var options = CachingOptions()
-    options.partition = { $0.value(forHTTPHeaderField: "Authorization") }
+    options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
     options.policy = { $0.url?.path.hasPrefix("/archive") == true ? .returnCacheDataElseLoad : nil }
     return options
   }
