@@ -8,6 +8,7 @@ import HTTPCaching
 #if canImport(FoundationNetworking)
   import FoundationNetworking
 #endif
+
 /// Carries a cache and its options from a configuration to its sessions.
 ///
 /// Each session copies its configuration, and the copy has the same object as its `urlCache`. So a cache stays open as

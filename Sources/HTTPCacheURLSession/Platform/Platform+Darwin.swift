@@ -20,8 +20,6 @@
 
     static let readsSessions = false
 
-    static func session(of task: URLSessionTask) -> URLSession? { nil }
-
     static func furtherSettings(of configuration: URLSessionConfiguration) -> [AnyHashable?] {
       var settings: [AnyHashable?] = [
         configuration.tlsMinimumSupportedProtocolVersion.rawValue,
@@ -35,6 +33,8 @@
       #endif
       return settings
     }
+
+    static func session(of task: URLSessionTask) -> URLSession? { nil }
 
     static func loadingQueue(of session: URLSession) -> DispatchQueue? { nil }
 
