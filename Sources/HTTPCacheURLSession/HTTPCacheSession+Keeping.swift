@@ -115,7 +115,7 @@ extension HTTPCacheSession {
     }
   }
 
-  /// Returns the first URL, of a request or its redirects, that no stored response can answer; `nil` if there is none.
+  /// Returns the first URL of a request and its redirects that no stored response can answer; `nil` if all are stored.
   ///
   /// Another session may have stored a response for the URL that this one, with other fields, cannot use.
   private func firstMissing(_ request: URLRequest, _ options: RequestOptions) async -> URL? {

@@ -8,7 +8,7 @@ import NIOPosix
 struct ThreadLocal<Value: AnyObject>: @unchecked Sendable {
   private let variable = ThreadSpecificVariable<Value>()
 
-  /// Returns the object of the current thread; makes it if there is none, or if the old one no longer serves.
+  /// Returns the object of the current thread. Makes one if the thread has none, or one that no longer serves.
   func value(if serves: (Value) -> Bool = { _ in true }, orElse make: () -> Value) -> Value {
     if let known = variable.currentValue, serves(known) { return known }
     let new = make()

@@ -15,7 +15,7 @@ import HTTPTypes
 extension SentRequest {
   /// How a request is sent without a task.
   struct Direct: Sendable {
-    /// The fetch that equal requests may have joined; `nil` if there is none, or the response is there.
+    /// The fetch that equal requests may join; `nil` if none can, and after the response has arrived.
     var fetch: Fetch?
     var client = Client.gone
   }

@@ -15,7 +15,8 @@
   struct AccountLoad {
     let origin: LoopbackOrigin
     let cache: HTTPCache
-    /// The open descriptors of the process after the first accounts.
+    /// The open descriptors of the process after the first accounts: some may still be those of sessions that have ended, and
+    /// fewer than a leak of the next accounts would be.
     private(set) var firstDescriptors = 0
 
     init() async throws {
@@ -24,7 +25,7 @@
       }
       cache = try HTTPCache()
       try await run(accounts: 10)
-      firstDescriptors = try await settledDescriptors()
+      firstDescriptors = try Self.descriptors
     }
 
     /// Loads a response for each account, some at the same time.
@@ -58,15 +59,14 @@
       session.finishTasksAndInvalidate()
     }
 
-    /// The open descriptors, when sessions that have ended no longer have any.
-    func settledDescriptors() async throws -> Int {
-      var last = Int.max
-      while true {
-        let count = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-        if count >= last { return count }
-        last = count
-        try await Task.sleep(for: .milliseconds(500))
-      }
+    private static var descriptors: Int {
+      get throws { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+    }
+
+    /// Returns when the process has no more open descriptors than after the first accounts. Foundation closes those of a
+    /// session some time after its end.
+    func descriptorsAreClosed() async throws {
+      try await eventually { (try? Self.descriptors) ?? .max <= firstDescriptors }
     }
 
     static func residentBytes() throws -> Int {

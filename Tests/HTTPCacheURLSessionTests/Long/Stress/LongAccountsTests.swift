@@ -14,7 +14,7 @@
         let before = try AccountLoad.residentBytes()
         try await load.run(accounts: 1000)
         try await load.run(accounts: 1000, atOnce: 30)
-        #expect(try await load.settledDescriptors() <= load.firstDescriptors)
+        try await load.descriptorsAreClosed()
         #expect(try AccountLoad.residentBytes() - before <= 2000 * 8 << 10)
         await load.stop()
       }
