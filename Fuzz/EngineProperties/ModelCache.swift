@@ -338,7 +338,15 @@ struct ModelCache {
         said.contains(.isPublic) || (stored.facts.lifetime.milliseconds > 0 && !said.contains(.noCache)),
         "shares cookies that nothing declares shareable")
       try require(stored.facts.lifetime.source != .heuristic, "shares cookies by a heuristic")
-      try require(engine.configuration.setCookie == .store, "stores cookies")
+      switch engine.configuration.setCookie {
+      case .store: break
+      case .declared:
+        try require(
+          said.contains(.isPublic) || stored.facts.lifetime.source == .sharedMaxAge
+            || !engine.configuration.targets.isEmpty, "shares cookies that are not declared for shared caches"
+        )
+      case .strip, .bypass: throw Violation(description: "stores cookies")
+      }
     }
     try require(
       (200...999).contains(stored.status.code) && stored.status.code != 304, "stores \(stored.status)")

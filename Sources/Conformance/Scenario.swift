@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
+import HTTPCaching
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -108,6 +109,8 @@ package struct ScenarioOptions: Decodable, Hashable, Sendable {
   package var setCookie: CacheEngine.SetCookieUse?
   package var clearsSiteData: Bool?
   package var targets: [String]?
+  package var reload: CacheEngine.ReloadUse?
+  package var rules: CacheRules?
   package var name: String?
   package var showsKeys: Bool?
 

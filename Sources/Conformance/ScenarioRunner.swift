@@ -198,6 +198,8 @@ package struct ScenarioRunner: Sendable {
     options.setCookie.map { configuration.rules.setCookie = $0 }
     options.clearsSiteData.map { configuration.rules.clearsSiteData = $0 }
     options.targets.map { configuration.rules.targets = $0 }
+    options.reload.map { configuration.rules.reload = $0 }
+    options.rules.map { configuration.cacheRules = $0 }
     options.name.map { configuration.name = $0 }
     options.showsKeys.map { configuration.showsKeys = $0 }
     return configuration

@@ -8,6 +8,7 @@ extension CacheEngine {
   ///
   /// - Complexity: O(*n*) in the number of fields and of candidates.
   public func outcome(of exchange: Exchange) -> Outcome {
+    if let ruling = configuration.ruling, !ruling.rules.isEmpty { return outcome(of: exchange, by: ruling) }
     var outcome = Outcome(answer: .failure, reason: .originUnreachable)
     switch exchange.result {
     case .response(let head):
@@ -44,7 +45,7 @@ extension CacheEngine {
     response.read(
       head.headerFields, now: exchange.arrival, targets: configuration.targetNames,
       withheld: configuration.withheldNames)
-    if let lifetime = exchange.lifetime { response.setLifetime(milliseconds: lifetime) }
+    response.overrule(lifetime: exchange.lifetime, configuration.ruling)
     // HTTPTypes keeps the method as a field: read it once, and not in every rule.
     let method = exchange.forwarding.original.method
     let isSafe = Invalidation.isSafe(method)
@@ -102,7 +103,7 @@ extension CacheEngine {
           .generated(Refusal(reason: reason)), reason: reason, storage: .refuse(.statusNotUnderstood))
       return
     }
-    if mayServeStale, StaleUse.isError(status.code),
+    if mayServeStale, StaleUse.isError(status.code, configuration),
       let stale = afterFailure(exchange, fields, isDisconnected: false)
     {
       outcome = stale
@@ -124,9 +125,7 @@ extension CacheEngine {
   }
 
   func parsed(_ fields: HTTPFields, _ exchange: Exchange) -> ResponseFields {
-    ResponseFields.of(
-      fields, now: exchange.arrival, targets: configuration.targetNames,
-      withheld: configuration.withheldNames, lifetime: exchange.lifetime)
+    ResponseFields.of(fields, now: exchange.arrival, lifetime: exchange.lifetime, configuration)
   }
 
   // MARK: - 304
@@ -406,6 +405,7 @@ extension CacheEngine {
     switch stored.facts.lifetime.source {
     case .sharedMaxAge, .maxAge, .expires: return .store(stored, .storedWithLifetime)
     case .application: return .store(stored, .storedByApplication)
+    case .rule: return .store(stored, .storedByRule)
     case .none, .heuristic: return .refuse(.methodNotStored)
     }
   }
@@ -451,6 +451,7 @@ extension CacheEngine {
       case .heuristic: .storedWithHeuristic
       case .sharedMaxAge, .maxAge, .expires: .storedWithLifetime
       case .application: .storedByApplication
+      case .rule: .storedByRule
       }
     assembleIfBroken(stored, response, exchange, &outcome)
     outcome.storage = .store(stored, stored.selecting.isUnmatchable ? .storedNeverReused : reason)
@@ -463,7 +464,8 @@ extension CacheEngine {
     by obstacle: Reason, status: HTTPResponse.Status, _ exchange: Exchange
   ) -> [Int] {
     switch obstacle {
-    case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable, .cookiesNotShared, .cookiesBypassed:
+    case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable, .cookiesNotShared, .cookiesBypassed,
+      .refusedByRule:
       // A 401 or 429 means that this request was refused, not that the resource has changed.
       guard
         status.kind == .successful || status.kind == .redirection || status == .notFound || status == .gone
@@ -520,7 +522,7 @@ extension CacheEngine.Reason {
   /// stays as it is for the others.
   func concernsOneRequest(_ stored: StoredResponse) -> Bool {
     switch self {
-    case .requestNoStore, .authorizedInSharedCache: true
+    case .requestNoStore, .authorizedInSharedCache, .bypassedByRule: true
     // The cookies came with the update. If they had been stored before, the update would have withdrawn their sharing.
     case .cookiesNotShared, .cookiesBypassed: !stored.setsCookie
     default: false

@@ -17,18 +17,25 @@ extension CacheEngine {
   public func plan(
     for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp
   ) -> Plan {
-    plan(for: request, policy: policy, candidates: candidates, now: now, revalidatesInBackground: true)
+    plan(for: request, policy: policy, candidates: candidates, now: now, isReloadMet: false)
   }
 
-  /// - Parameter revalidatesInBackground: whether the caller can revalidate a response that it serves. If not, a
-  ///   response with `stale-while-revalidate` is revalidated before its use.
+  /// - Parameters:
+  ///   - revalidatesInBackground: whether the caller can revalidate a response that it serves. If not, a response with
+  ///     `stale-while-revalidate` is revalidated before its use.
+  ///   - isReloadMet: whether ``ReloadUse/validateOnce`` is met: the request has waited for a response that is among the
+  ///     candidates, or the origin is a handler in this process.
   package func plan(
     for request: HTTPRequest, policy: RequestCachePolicy, candidates: [StoredResponse], now: Timestamp,
-    revalidatesInBackground: Bool
+    revalidatesInBackground: Bool = true, isReloadMet: Bool = false
   ) -> Plan {
-    let fields = RequestFields.of(request, now: now)
+    var fields = RequestFields.of(request, now: now)
+    let reload = configuration.reloadUse
+    let ignoresReload = reload == .ignore || (isReloadMet && reload == .validateOnce)
+    let isReloadIgnored = ignoresReload && fields.ignoreReload()
     let planner = Planner(
-      engine: self, request: request, fields: fields, policy: policy, candidates: candidates, now: now,
+      engine: self, request: request, fields: fields, isReloadIgnored: isReloadIgnored, policy: policy,
+      candidates: candidates, now: now,
       revalidatesInBackground: revalidatesInBackground,
       // If a response is stored, its request had a key.
       isTargetCacheable: !fields.hasHost && (!candidates.isEmpty || CacheKey.exists(for: request)))
@@ -41,6 +48,8 @@ private struct Planner {
   let engine: CacheEngine
   let request: HTTPRequest
   let fields: RequestFields
+  /// Whether `fields` lack what the request requires of fresh responses.
+  var isReloadIgnored = false
   let policy: RequestCachePolicy
   let candidates: [StoredResponse]
   let now: Timestamp
@@ -85,7 +94,8 @@ private struct Planner {
       return forward(reason: .requestNoCache, selected: selected)
     }
     guard let staleness = facts.staleness(at: now) else { return planFresh(selected, facts) }
-    guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now),
+    let decision = engine.configuration.ruling.map { $0.decision(about: .init(candidates[selected])) }
+    guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now, decision),
       revalidatesInBackground || !permission.revalidatesBehind
     else {
       return forward(reason: staleness, selected: selected)
@@ -120,11 +130,13 @@ private struct Planner {
     if StaleUse.isTooOld(facts, for: fields.cacheControl, now: now) {
       return planByImmutability(selected, facts) ?? forward(reason: .requestMaxAge, selected: selected)
     }
-    return serve(selected, reason: facts.freshReason, isStale: false)
+    return serve(
+      selected, reason: isReloadIgnored ? .freshDespiteReload : facts.freshReason, isStale: false)
   }
 
   /// Why the cache takes no part in this request, whatever is stored.
   private var obstacle: CacheEngine.Reason? {
+    if engine.configuration.ruling?.isBypassed == true { return .bypassedByRule }
     if !Invalidation.isSafe(request.method) { return .unsafeMethod }
     if !request.method.isRetrieval, request.method != .head { return .methodNotCacheable }
     if !isTargetCacheable { return .targetNotCacheable }
@@ -211,7 +223,8 @@ private struct Planner {
     return CacheEngine.Forwarding(
       request: outgoing, selected: selected, nominated: nominated, completion: completion, original: request,
       policy: policy, reason: reason, hasAuthorization: fields.hasAuthorization,
-      forbidsStoring: fields.cacheControl.contains(.noStore), isTargetCacheable: isTargetCacheable)
+      forbidsStoring: fields.cacheControl.contains(.noStore),
+      sharesReload: engine.configuration.reloadUse != .honor, isTargetCacheable: isTargetCacheable)
   }
 
   /// Whether a 304 with the tag of a response that Vary does not select could answer. A weak tag does not tell codings
@@ -237,6 +250,7 @@ extension ReuseFacts {
     switch lifetime.source {
     case .heuristic: .freshByHeuristic
     case .application: .freshByApplication
+    case .rule: .freshByRule
     case .none, .sharedMaxAge, .maxAge, .expires: .fresh
     }
   }

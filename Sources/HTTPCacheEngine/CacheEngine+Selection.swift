@@ -22,9 +22,7 @@ extension CacheEngine {
     guard !fields.hasOriginPrecondition,
       fields.ifNoneMatch != nil || fields.ifModifiedSince != nil || fields.range != nil
     else { return nil }
-    let parsed = ResponseFields.of(
-      head.headerFields, now: now, targets: configuration.targetNames, withheld: configuration.withheldNames,
-      lifetime: nil)
+    let parsed = ResponseFields.of(head.headerFields, now: now, lifetime: nil, configuration)
     // The client gets the response itself, with the fields that are not stored.
     var response = Freshening.make(
       status: head.status, KeptFields(head.headerFields), parsed,

@@ -34,9 +34,11 @@ public struct CacheEngine: Sendable {
 
     /// Whether the cache is private or shared.
     public var kind: Kind { didSet { updateWithheldNames() } }
-    /// Whether a response without an explicit lifetime may be fresh for a tenth of the time since its last modification
+    /// Whether a response without an explicit lifetime may be fresh for a share of the time since its last modification
     /// (§4.2.2).
     public var usesHeuristics: Bool
+    /// That share, in percent (default: 10, which §4.2.2 calls typical).
+    public var heuristicPercent = 10
     /// The longest heuristic lifetime (default: a day).
     public var heuristicMaximum: Duration
     /// Which stored responses are served while the origin is unreachable (§4.2.4). The default is `nothing`: the caller
@@ -105,8 +107,26 @@ public struct CacheEngine: Sendable {
     /// requests with it.
     public var separatesCredentials = true
     /// What a shared cache does with a response that sets cookies (§7.3). By default, it stores the response if the
-    /// origin declares it shareable.
-    public var setCookie = SetCookieUse.store { didSet { updateWithheldNames() } }
+    /// origin declares it for shared caches.
+    public var setCookie = SetCookieUse.declared { didSet { updateWithheldNames() } }
+    /// What a request may require of a fresh stored response (§5.2.1). By default (`nil`), ``ReloadUse/validateOnce`` in a
+    /// shared cache, and ``ReloadUse/honor`` in a private one.
+    public var reload: ReloadUse?
+    /// What rules decide for the requests that this configuration is for; `nil` if no rule concerns them.
+    package var ruling: Ruling? {
+      get { if case .some(let ruling) = keptRuling { ruling } else { nil } }
+      set { keptRuling = newValue.map { .some($0) } ?? .none }
+    }
+    private var keptRuling = KeptRuling.none
+
+    /// Apart from the configuration, which is copied, because most have none.
+    private enum KeptRuling: Hashable {
+      case none
+      indirect case some(Ruling)
+    }
+
+    /// ``reload``, with its default.
+    var reloadUse: ReloadUse { reload ?? (kind == .shared ? .validateOnce : .honor) }
     /// The names in ``withheldFields``, and those that ``setCookie`` adds.
     private(set) var withheldNames: FieldNameSet
 

@@ -70,6 +70,9 @@ extension CacheEngine {
     package var hasAuthorization = false
     /// Whether the request has `no-store`, so that nothing of the response may be stored (RFC 9111 §5.2.1.5).
     package var forbidsStoring = false
+    /// Whether a request that arrives meanwhile may use the response though either requires a recent one: see
+    /// ``CacheEngine/ReloadUse/validateOnce``.
+    package var sharesReload = false
     /// Whether the request has a key to store a response under. ``CacheEngine/outcome(of:)`` reads it.
     var isTargetCacheable = true
 

@@ -17,6 +17,11 @@ extension CacheEngine {
     case freshByHeuristic
     /// The stored response is fresh, because the application set its lifetime. (Application)
     case freshByApplication
+    /// The stored response is fresh, because a rule set its lifetime. (Rule)
+    case freshByRule
+    /// The stored response is fresh, and what the request requires beyond that is ignored, or was met by another request.
+    /// (RFC 9111 §5.2.1)
+    case freshDespiteReload
     /// The stored response is fresh and immutable, so a reload does not revalidate it. (RFC 8246 §2)
     case immutable
     /// The origin validated the stored response. (RFC 9111 §4.3.3)
@@ -28,8 +33,12 @@ extension CacheEngine {
     case staleAllowedByRequest
     /// The stored response is stale; it may be used while it is revalidated in the background. (RFC 5861 §3)
     case staleWhileRevalidate
+    /// The stored response is stale; a rule permits its use while it is revalidated in the background. (Rule)
+    case staleByRule
     /// The origin failed, and stale-if-error permits the stored response. (RFC 5861 §4)
     case staleIfError
+    /// The origin failed, and a rule permits the stored response. (Rule)
+    case staleIfErrorByRule
     /// The origin cannot be reached, and the cache is configured to serve stale responses then. (RFC 9111 §4.2.4)
     case staleWhileDisconnected
     /// The origin cannot be reached; the configuration overrides a directive that forbids the stored response. (RFC
@@ -75,6 +84,8 @@ extension CacheEngine {
     case unsafeMethod
     /// The target URI is incomplete, or servers read it in several ways, so the request has no cache key. (RFC 9111 §2)
     case targetNotCacheable
+    /// A rule excludes the request from the cache. (Rule)
+    case bypassedByRule
     /// The request's cache policy ignores stored responses. (Policy)
     case policyIgnoresStored
     /// The request's cache policy requires that the stored response is revalidated first. (Policy)
@@ -114,6 +125,8 @@ extension CacheEngine {
     case storedWithHeuristic
     /// Stored, with a freshness lifetime that the application set. (Application)
     case storedByApplication
+    /// Stored, with a freshness lifetime that a rule set. (Rule)
+    case storedByRule
     /// Stored without a freshness lifetime: every use needs a request to the origin. (RFC 9111 §4.2.1)
     case storedWithoutLifetime
     /// Stored as a part of the content, for requests of ranges within that part. (RFC 9111 §3.3)
@@ -124,6 +137,8 @@ extension CacheEngine {
     case storedNeverReused
 
     // Not stored.
+    /// A rule excludes the response from the cache. (Rule)
+    case refusedByRule
     /// The response carries no-store. (RFC 9111 §5.2.2.5)
     case responseNoStore
     /// The request carries no-store. (RFC 9111 §5.2.1.5)
@@ -207,7 +222,7 @@ extension CacheEngine {
 }
 
 extension CacheEngine.Reason: CustomStringConvertible {
-  /// The RFC and section that the decision rests on, or another standard's name; "Policy", "Application" or "Store"
+  /// The RFC and section that the decision rests on, or another standard's name; "Policy", "Application", "Rule" or "Store"
   /// where it is no standard's.
   public var section: String { row.section }
 
@@ -230,11 +245,15 @@ extension CacheEngine.Reason: CustomStringConvertible {
     case .fresh: ("RFC 9111 §4.2", nil, "The stored response is fresh.")
     case .freshByHeuristic: ("RFC 9111 §4.2.2", nil, "The stored response is fresh by a heuristic from its Last-Modified date.")
     case .freshByApplication: ("Application", nil, "The stored response is fresh, because the application set its lifetime.")
+    case .freshByRule: ("Rule", nil, "The stored response is fresh, because a rule set its lifetime.")
+    case .freshDespiteReload: ("RFC 9111 §5.2.1", nil, "The stored response is fresh, and what the request requires beyond that is ignored, or was met by another request.")
     case .immutable: ("RFC 8246 §2", nil, "The stored response is fresh and immutable, so a reload does not revalidate it.")
     case .validated: ("RFC 9111 §4.3.3", nil, "The origin validated the stored response.")
     case .validatedByStrongTag: ("RFC 9111 §4.3.4", nil, "The origin validated the stored response: its strong entity tag is the stored weak one without W/.")
     case .staleAllowedByRequest: ("RFC 9111 §5.2.1.2", nil, "The stored response is stale, and the request's max-stale accepts it.")
     case .staleWhileRevalidate: ("RFC 5861 §3", .stale, "The stored response is stale; it may be used while it is revalidated in the background.")
+    case .staleByRule: ("Rule", .stale, "The stored response is stale; a rule permits its use while it is revalidated in the background.")
+    case .staleIfErrorByRule: ("Rule", nil, "The origin failed, and a rule permits the stored response.")
     case .staleIfError: ("RFC 5861 §4", nil, "The origin failed, and stale-if-error permits the stored response.")
     case .staleWhileDisconnected: ("RFC 9111 §4.2.4", nil, "The origin cannot be reached, and the cache is configured to serve stale responses then.")
     case .forbiddenWhileDisconnected: ("RFC 9111 §4.2.4", nil, "The origin cannot be reached; the configuration overrides a directive that forbids the stored response.")
@@ -258,6 +277,7 @@ extension CacheEngine.Reason: CustomStringConvertible {
     case .requestContent: ("RFC 9110 §9.3.1", .bypass, "The request has content, which this method does not define but the origin may use.")
     case .unsafeMethod: ("RFC 9111 §4", .method, "The method is unsafe, so the request is written through to the origin.")
     case .targetNotCacheable: ("RFC 9111 §2", .bypass, "The target URI is incomplete, or servers read it in several ways, so the request has no cache key.")
+    case .bypassedByRule: ("Rule", .bypass, "A rule excludes the request from the cache.")
     case .policyIgnoresStored: ("Policy", .bypass, "The request's cache policy ignores stored responses.")
     case .policyRevalidates: ("Policy", .request, "The request's cache policy requires that the stored response is revalidated first.")
     case .validationUnusable: ("RFC 9111 §4.3.4", .stale, "The 304 response matches no stored response, so the request is repeated without conditions.")
@@ -277,11 +297,13 @@ extension CacheEngine.Reason: CustomStringConvertible {
     case .storedWithLifetime: ("RFC 9111 §3", nil, "Stored, with a freshness lifetime that the origin gave.")
     case .storedWithHeuristic: ("RFC 9111 §4.2.2", nil, "Stored, with a heuristic freshness lifetime from its Last-Modified date.")
     case .storedByApplication: ("Application", nil, "Stored, with a freshness lifetime that the application set.")
+    case .storedByRule: ("Rule", nil, "Stored, with a freshness lifetime that a rule set.")
     case .storedWithoutLifetime: ("RFC 9111 §4.2.1", nil, "Stored without a freshness lifetime: every use needs a request to the origin.")
     case .storedAsPart: ("RFC 9111 §3.3", nil, "Stored as a part of the content, for requests of ranges within that part.")
     case .storedCombined: ("RFC 9111 §3.4", nil, "Stored together with other parts of the same representation.")
     case .storedNeverReused: ("RFC 9111 §4.1", nil, "Stored, but it will never be reused: it carries Vary: *, which matches no request.")
 
+    case .refusedByRule: ("Rule", nil, "A rule excludes the response from the cache.")
     case .responseNoStore: ("RFC 9111 §5.2.2.5", nil, "The response carries no-store.")
     case .requestNoStore: ("RFC 9111 §5.2.1.5", nil, "The request carries no-store.")
     case .privateInSharedCache: ("RFC 9111 §5.2.2.7", nil, "The response is private, and this cache is shared.")

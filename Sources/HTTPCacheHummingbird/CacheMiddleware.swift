@@ -34,6 +34,8 @@ import Hummingbird
 /// - A hit in memory is answered without a suspension, and the handler does not run.
 /// - Concurrent requests for the same response run the handler once, if the response may be shared.
 /// - Conditional requests, ranges and HEAD are answered from the stored response.
+/// - A reload by a client (`no-cache`, `max-age`) is answered from a fresh stored response: there is no origin behind the
+///   handler. `rules.reload` of the cache's configuration restores it with `honor`.
 /// - A stale response is revalidated in the background if its `stale-while-revalidate` allows it, provided that the
 ///   application has a ``CachingResponder``. Without one, the request waits for the revalidation.
 /// - A handler that throws, or responds with 500, 502, 503 or 504, is replaced by a stored response within its
@@ -104,7 +106,7 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
     var pending: PendingRequest?
     if content.length == 0 {
       let beginning = cache.begin(
-        head, partition: partition, revalidatesInBackground: task?.entrance != nil)
+        head, partition: partition, revalidatesInBackground: task?.entrance != nil, isLocal: true)
       switch beginning {
       case .answer(let response): return Response(response, to: head.method)
       case .pending(let begun): pending = begun

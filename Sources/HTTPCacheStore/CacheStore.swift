@@ -312,19 +312,21 @@ public final class CacheStore: Sendable {
   /// Begins an entry that belongs to scopes, or whose body the caller can take back.
   ///
   /// - Parameters:
+  ///   - maximumLength: maximum bytes of the body, besides the limits of the configuration.
   ///   - scopes: the scopes of the entry; see ``NewEntry/scopes``.
   ///   - isEditable: whether the body stays in memory, however large, so that ``EntryWriter/takeEntry()`` can give it.
   ///   - token: also refuses the entry if one of the scopes was marked since the token was taken.
   package func makeWriter(
     key: StoreKey, variant: VariantID, metadata: [UInt8], storedAt: Int64, expectedLength: Int? = nil,
-    tiers: StoreTiers = .all, scopes: [StoreScope], isEditable: Bool = false,
+    maximumLength: Int? = nil, tiers: StoreTiers = .all, scopes: [StoreScope], isEditable: Bool = false,
     unlessRemovedSince token: RemovalToken? = nil
   ) -> EntryWriter {
     let entry = NewEntry(
       key: key, variant: variant, metadata: metadata, body: [], storedAt: storedAt, tiers: tiers,
       scopes: scopes)
     return EntryWriter(
-      store: self, entry: entry, expectedLength: expectedLength, isEditable: isEditable,
+      store: self, entry: entry, expectedLength: expectedLength, maximumLength: maximumLength,
+      isEditable: isEditable,
       token: token ?? removalToken(for: key))
   }
 

@@ -34,14 +34,20 @@ public final class EntryWriter: Sendable {
 
   private let store: CacheStore
   private let expectedLength: Int?
+  /// Maximum bytes of this body.
+  private let maximumLength: Int
   private let isEditable: Bool
   private let token: RemovalToken?
   private let state: Mutex<State>
   private let live = LiveCount(.writer)
 
-  init(store: CacheStore, entry: NewEntry, expectedLength: Int?, isEditable: Bool, token: RemovalToken?) {
+  init(
+    store: CacheStore, entry: NewEntry, expectedLength: Int?, maximumLength: Int? = nil, isEditable: Bool,
+    token: RemovalToken?
+  ) {
     self.store = store
     self.expectedLength = expectedLength
+    self.maximumLength = maximumLength ?? .max
     self.isEditable = isEditable
     self.token = token
     state = Mutex(State(entry: entry))
@@ -273,7 +279,11 @@ public final class EntryWriter: Sendable {
   private func objection(to entry: NewEntry, count: Int) -> InsertRefusal? {
     if !store.isOpen { return InsertRefusal(.closed) }
     if let expectedLength, count > expectedLength { return InsertRefusal(.lengthMismatch) }
-    return store.sizeObjection(to: entry, bodyCount: max(count, expectedLength ?? 0))
+    let bodyCount = max(count, expectedLength ?? 0)
+    if bodyCount > maximumLength {
+      return InsertRefusal(.tooLarge, byteCount: bodyCount, limit: maximumLength)
+    }
+    return store.sizeObjection(to: entry, bodyCount: bodyCount)
   }
 
   private func spill(_ state: inout State) throws(AppendFailure) {

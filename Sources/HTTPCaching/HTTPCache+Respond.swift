@@ -96,8 +96,10 @@ extension HTTPCache {
     toOverdue request: HTTPRequest, policy: RequestCachePolicy, partition: String?, error: any Error
   ) async throws -> CachedResponse {
     let call = Call(request: request, body: .empty, policy: policy, transport: { _, _ in throw error })
+    let ruled = currentRules.table?.ruled(request)
+    let partition = partition ?? ruled?.partition(of: request) ?? configuration.partition
     var pending = PendingRequest(
-      request, policy, Lookup(partition: partition ?? configuration.partition), endCount: 0,
+      ruled?.rewritten(request) ?? request, policy, by: ruled, Lookup(partition: partition), endCount: 0,
       revalidatesInBackground: true)
     pending.machine = RequestMachine(.overdue)
     pending.action = .lookUp
@@ -121,7 +123,7 @@ extension HTTPCache {
     if let begun { return try await RequestRun(self, call, begun).answer() }
     switch beginning(
       of: call.request, content: call.body, call.policy, partition,
-      revalidatesInBackground: call.revalidatesInBackground)
+      revalidatesInBackground: call.revalidatesInBackground, isLocal: call.localOrigin != nil)
     {
     case .answer(let response): return response
     case .pending(let pending): return try await RequestRun(self, call, pending).answer()
@@ -162,13 +164,16 @@ extension HTTPCache {
     begin(request, policy: policy, partition: partition, revalidatesInBackground: true)
   }
 
-  /// - Parameter revalidatesInBackground: whether a stale response may be served while it is revalidated.
+  /// - Parameters:
+  ///   - revalidatesInBackground: whether a stale response may be served while it is revalidated.
+  ///   - isLocal: whether the origin is a handler in this process.
   package func begin(
     _ request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String?,
-    revalidatesInBackground: Bool
+    revalidatesInBackground: Bool, isLocal: Bool = false
   ) -> Beginning {
     switch beginning(
-      of: request, content: .empty, policy, partition, revalidatesInBackground: revalidatesInBackground)
+      of: request, content: .empty, policy, partition, revalidatesInBackground: revalidatesInBackground,
+      isLocal: isLocal)
     {
     case .answer(let response): return .answer(traced(response, request))
     case .pending(let pending):
@@ -217,14 +222,35 @@ extension HTTPCache {
   /// - Parameter mayForward: whether the request may go to the origin: otherwise, only what can answer it is looked up.
   private func beginning(
     of request: HTTPRequest, content: MessageBody, _ policy: RequestCachePolicy, _ partition: String?,
-    mayForward: Bool = true, revalidatesInBackground: Bool = true
+    mayForward: Bool = true, revalidatesInBackground: Bool = true, isLocal: Bool = false
   ) -> Beginning {
-    let (partition, endCount) = (partition ?? configuration.partition, fetches.endCount)
+    guard let ruled = currentRules.table?.ruled(request) else {
+      return beginning(
+        of: request, by: nil, content: content, policy, partition ?? configuration.partition,
+        mayForward: mayForward, revalidatesInBackground: revalidatesInBackground, isLocal: isLocal)
+    }
+    return beginning(
+      of: ruled.rewritten(request), by: ruled, content: content, policy,
+      partition ?? ruled.partition(of: request) ?? configuration.partition,
+      mayForward: mayForward, revalidatesInBackground: revalidatesInBackground, isLocal: isLocal)
+  }
+
+  /// - Parameter request: the request as the rules have changed it.
+  @inline(__always)
+  private func beginning(
+    of request: HTTPRequest, by ruled: RuledRequest?, content: MessageBody, _ policy: RequestCachePolicy,
+    _ partition: String, mayForward: Bool, revalidatesInBackground: Bool, isLocal: Bool
+  ) -> Beginning {
+    let endCount = fetches.endCount
     let begun = hub.beginRequest()
     let lookup: Lookup?
     switch responses.immediate(for: request, content: content, partition, mayForward: mayForward) {
     case .entries(let key, let found):
-      if let response = hit(request, policy, key, found, partition, since: begun) { return .answer(response) }
+      if ruled?.isBypassed != true,
+        let response = hit(request, policy, key, found, partition, since: begun)
+      {
+        return .answer(response)
+      }
       lookup = responses.lookup(of: found, key, for: request, partition)
     case .wouldWait: lookup = nil
     case .otherwise:
@@ -233,8 +259,8 @@ extension HTTPCache {
         ? nil : responses.lookUp(request, content: content, partition, atOnce: true)
     }
     var pending = PendingRequest(
-      request, policy, lookup ?? Lookup(partition: partition), endCount: endCount,
-      revalidatesInBackground: revalidatesInBackground)
+      request, policy, by: ruled, lookup ?? Lookup(partition: partition), endCount: endCount,
+      revalidatesInBackground: revalidatesInBackground, isLocal: isLocal)
     pending.begun = begun
     if let lookup, mayForward || !lookup.entries.isEmpty { pending.judge(in: self) }
     return .pending(pending)

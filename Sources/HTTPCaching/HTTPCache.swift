@@ -50,6 +50,8 @@ public final class HTTPCache: Sendable {
     /// The partition of requests that do not set one. It separates the responses of one account or site from those of
     /// another in the same store. See ``HTTPCache/Selection/partition(_:)``.
     public var partition: String
+    /// What an operator decides by host and path, in the place of the origins (default: nothing).
+    public var cacheRules = CacheRules()
     /// Which target URIs are equivalent; `nil` if each URI is distinct.
     public var targetRule: TargetRule?
     /// Maximum bytes of content of a QUERY request whose response may be stored: the content becomes part of the key.
@@ -104,6 +106,7 @@ public final class HTTPCache: Sendable {
 
   package let store: CacheStore
   let engine: CacheEngine
+  let currentRules: CurrentRules
   let configuration: Configuration
   let clock: any CacheClock
   /// Finds the stored responses of requests, and the places of new ones.
@@ -142,7 +145,8 @@ public final class HTTPCache: Sendable {
     self.clock = clock
     hub = EventHub(clock)
     engine = CacheEngine(configuration.rules)
-    responses = ResponseStore(store, engine, configuration, clock: clock)
+    currentRules = CurrentRules(RuleTable(configuration.cacheRules, configuration.rules))
+    responses = ResponseStore(store, engine, configuration, currentRules, clock: clock)
     answers = Answers(responses: responses, hub: hub)
     fetches = FetchTable(
       clock: clock, patience: configuration.followerTimeout, isShared: configuration.rules.kind == .shared)

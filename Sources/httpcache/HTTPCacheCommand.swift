@@ -15,7 +15,8 @@ struct HTTPCacheCommand: AsyncParsableCommand {
     commandName: "httpcache", abstract: "Run, inspect and test an HTTP cache that implements RFC 9111.",
     version: HTTPCache.version,
     subcommands: [
-      ExplainCommand.self, ConformCommand.self, ProxyCommand.self, InspectCommand.self, VerifyCommand.self,
+      ExplainCommand.self, RulesCommand.self, ConformCommand.self, ProxyCommand.self, InspectCommand.self,
+      VerifyCommand.self,
       PurgeCommand.self, StatsCommand.self, ImportCommand.self, RecordCommand.self,
     ])
 

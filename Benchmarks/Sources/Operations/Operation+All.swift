@@ -98,21 +98,24 @@ extension Operation {
       }
     },
     // The same through the cache, without a tracer and without listeners.
-    Operation("stored-response") {
-      struct Clock: CacheClock {
-        var now: Timestamp { Samples.now.advanced(by: .seconds(60)) }
-      }
-      let cache = HTTPCache(
-        store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: .init(kind: .shared),
-        clock: Clock())
-      let requests = (0..<1024).map(Samples.request)
-      for request in requests {
-        guard cache.store(Samples.head, content: Samples.body, for: request) == .storedWithLifetime else {
-          throw Samples.Unprepared.notStored
+    storedResponse("stored-response", []),
+    // With fifty rules by host and path, one of which matches.
+    storedResponse(
+      "stored-response-rules",
+      (1..<50).map { index in
+        CacheRule(hosts: index % 2 == 0 ? ["site\(index).example"] : [], paths: ["/section\(index)/*"]) {
+          $0.lifetime = .seconds(60)
         }
-      }
-      return { for number in $0 { take(cache.storedResponse(for: requests[number & 1023])) } }
-    },
+      } + [CacheRule { $0.grace = .seconds(60) }]),
+    // With one by a cookie, which the request does not have.
+    storedResponse(
+      "stored-response-cookie-rule",
+      [
+        CacheRule {
+          $0.match.cookies = ["session"]
+          $0.isBypassed = true
+        }
+      ]),
     // All that the cache does with a request to the origin, whose response is stored, or passed on, or a 304.
     exchange("miss", "max-age=60"),
     exchange("pass", "no-store"),
@@ -255,6 +258,26 @@ extension Operation {
       NewEntry(
         key: Samples.key(number), variant: VariantID(rawValue: 1), metadata: metadata, body: Samples.body,
         storedAt: Samples.now.millisecondsSince1970)
+    }
+  }
+
+  /// A hit through a cache with rules.
+  private static func storedResponse(_ name: String, _ rules: [CacheRule]) -> Operation {
+    Operation(name) {
+      struct Clock: CacheClock {
+        var now: Timestamp { Samples.now.advanced(by: .seconds(60)) }
+      }
+      var configuration = HTTPCache.Configuration(kind: .shared)
+      configuration.cacheRules = try CacheRules(rules)
+      let cache = HTTPCache(
+        store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: configuration, clock: Clock())
+      let requests = (0..<1024).map(Samples.request)
+      for request in requests {
+        guard cache.store(Samples.head, content: Samples.body, for: request) == .storedWithLifetime else {
+          throw Samples.Unprepared.notStored
+        }
+      }
+      return { for number in $0 { take(cache.storedResponse(for: requests[number & 1023])) } }
     }
   }
 

@@ -51,8 +51,8 @@ package struct ResponseFields: Hashable, Sendable {
   /// Whether the message contains the end of its content (RFC 9112 §6.3).
   var isDelimited = false
 
-  /// The freshness lifetime that the application sets, in milliseconds; see ``setLifetime(milliseconds:)``.
-  private(set) var ownLifetime: Int64?
+  /// The freshness lifetime that the application or a rule sets; see ``overrule(lifetime:_:)``.
+  private(set) var ownLifetime: FreshnessLifetime?
 
   // The properties of the fields that are read once more when they are stored.
 
@@ -85,27 +85,51 @@ package struct ResponseFields: Hashable, Sendable {
   /// Makes the result for a response without fields.
   init() {}
 
-  /// - Parameters:
-  ///   - withheld: the names of fields that are not stored.
-  ///   - lifetime: the lifetime that the application sets, in milliseconds.
+  /// - Parameter lifetime: the lifetime that the application sets, in milliseconds.
   static func of(
-    _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet, lifetime: Int64?
+    _ fields: HTTPFields, now: Timestamp, lifetime: Int64?, _ configuration: CacheEngine.Configuration
   ) -> ResponseFields {
     // Not an initializer, because that would make a copy at its end.
     var response = ResponseFields()
-    response.read(fields, now: now, targets: targets, withheld: withheld)
-    if let lifetime { response.setLifetime(milliseconds: lifetime) }
+    response.read(
+      fields, now: now, targets: configuration.targetNames, withheld: configuration.withheldNames)
+    response.overrule(lifetime: lifetime, configuration.ruling)
     return response
   }
 
-  /// Replaces what the origin says about the lifetime: its times, and the directives that forbid storing or any use
-  /// without a revalidation.
-  mutating func setLifetime(milliseconds: Int64) {
-    ownLifetime = milliseconds
+  /// Replaces what the origin says by what the application, or a rule, has decided.
+  ///
+  /// - Parameter lifetime: the lifetime that the application sets, in milliseconds. It replaces the origin's times, and the
+  ///   directives that forbid storing or any use without a revalidation.
+  @inline(__always)
+  mutating func overrule(lifetime: Int64?, _ ruling: @autoclosure () -> CacheEngine.Ruling?) {
+    if let lifetime {
+      setLifetime(FreshnessLifetime(milliseconds: lifetime, source: .application))
+      cacheControl.flags.remove(.noStore)
+    }
+    if let ruling = ruling() { overrule(ruling.decision, hasLifetime: lifetime != nil) }
+  }
+
+  @inline(never)
+  private mutating func overrule(_ decision: CacheEngine.ResponseRule.Decision, hasLifetime: Bool) {
+    if decision.storesNoStore == true { cacheControl.flags.remove(.noStore) }
+    if decision.sharesPrivate == true { cacheControl.flags.subtract([.isPrivate, .misplacedPrivate]) }
+    guard let lifetime = decision.lifetime, !hasLifetime, !lifetime.isDefault || !saysLifetime else { return }
+    setLifetime(FreshnessLifetime(milliseconds: lifetime.milliseconds, source: .rule))
+  }
+
+  private mutating func setLifetime(_ lifetime: FreshnessLifetime) {
+    ownLifetime = lifetime
     expires = .absent
-    cacheControl.flags.subtract([.noCache, .noStore, .invalidTime, .misplacedTime])
+    cacheControl.flags.subtract([.noCache, .invalidTime, .misplacedTime])
     // An explicit lifetime allows any status code that the cache understands to be stored (RFC 9111 §3).
-    cacheControl.maxAge = DeltaSeconds(milliseconds / 1000)
+    cacheControl.maxAge = DeltaSeconds(lifetime.milliseconds / 1000)
+  }
+
+  /// Whether the origin says how long the response is fresh, or that it never is.
+  private var saysLifetime: Bool {
+    cacheControl.maxAge != nil || cacheControl.sharedMaxAge != nil || expires != .absent
+      || !cacheControl.flags.isDisjoint(with: [.noCache, .noStore, .invalidTime, .misplacedTime])
   }
 
   /// - Parameter isUpdate: whether only the fields that update a stored response are read.

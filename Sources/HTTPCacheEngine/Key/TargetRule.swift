@@ -41,6 +41,16 @@ extension TargetRule {
     }
   }
 
+  /// Returns a rule that removes all parameters of the query but some, compared as in ``droppingParameters(_:)``.
+  public static func keepingParameters(_ names: [String]) -> TargetRule {
+    rewritingParameters { parameters in
+      parameters.filter { parameter in
+        let name = parameter.prefix { $0 != "=" }
+        return names.contains { $0.last == "*" ? name.hasPrefix($0.dropLast()) : name == $0 }
+      }
+    }
+  }
+
   /// Removes parameters that campaigns and advertisers add to links: `utm_…`, `fbclid`, `gclid` and the like.
   public static let droppingTrackingParameters = droppingParameters([
     "utm_*", "mtm_*", "pk_*", "fbclid", "gclid", "gbraid", "wbraid", "dclid", "gclsrc", "msclkid", "twclid",

@@ -4,12 +4,12 @@
 import HTTPTypes
 
 /// Whether a client accepts content in a coding (RFC 9110 §12.5.3).
-enum ContentCoding {
+package enum ContentCoding {
   /// - Parameters:
   ///   - lines: the values of a response's `Content-Encoding` lines.
   ///   - request: the request's fields. A request without `Accept-Encoding` counts as accepting no coding. The RFC lets
   ///     the server choose then, but clients that do not send the field decode nothing.
-  static func areAccepted(_ lines: [String], by request: HTTPFields) -> Bool {
+  package static func areAccepted(_ lines: [String], by request: HTTPFields) -> Bool {
     let codings = lines.flatMap(members).map(canonical).filter { $0 != "identity" }
     if codings.isEmpty { return true }
     let ranges = request.lazy.filter { $0.name == .acceptEncoding }.flatMap {

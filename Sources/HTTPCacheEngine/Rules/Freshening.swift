@@ -119,7 +119,7 @@ enum Freshening {
     parsed.read(
       merge.ruling, now: arrival, targets: configuration.targetNames, withheld: configuration.withheldNames,
       isUpdate: true)
-    if let lifetime = exchange.lifetime { parsed.setLifetime(milliseconds: lifetime) }
+    parsed.overrule(lifetime: exchange.lifetime, configuration.ruling)
     let request = exchange.forwarding.original.headerFields
     let vary = VariantSelection.names(of: parsed, for: request, configuration)
     let kept =
@@ -127,9 +127,7 @@ enum Freshening {
       ? KeptFields(merge.lines)
       : kept(
         of: merge.lines.fields,
-        .of(
-          merge.lines.fields, now: arrival, targets: configuration.targetNames,
-          withheld: configuration.withheldNames, lifetime: exchange.lifetime),
+        .of(merge.lines.fields, now: arrival, lifetime: exchange.lifetime, configuration),
         arrival: arrival, configuration)
     var updated = make(
       status: candidates[candidate].status, kept, parsed,
@@ -148,9 +146,7 @@ enum Freshening {
       parsed.isStoredAsIs
       ? obstacle(parsed)
       : obstacle(
-        .of(
-          updated.fields, now: arrival, targets: configuration.targetNames,
-          withheld: configuration.withheldNames, lifetime: exchange.lifetime))
+        .of(updated.fields, now: arrival, lifetime: exchange.lifetime, configuration))
     return Revision(
       candidate: candidate, response: updated, isStoredAsIs: parsed.isStoredAsIs, obstacle: obstacle)
   }

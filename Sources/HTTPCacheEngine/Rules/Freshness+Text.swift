@@ -11,6 +11,7 @@ extension FreshnessLifetime.Source {
     case .expires: "RFC 9111 §5.3"
     case .heuristic: "RFC 9111 §4.2.2"
     case .application: "Application"
+    case .rule: "Rule"
     }
   }
 
@@ -22,8 +23,9 @@ extension FreshnessLifetime.Source {
     case .maxAge: "The lifetime is max-age."
     case .expires: "The lifetime is Expires minus Date; an invalid date counts as expired."
     case .heuristic:
-      "The lifetime is heuristic: a tenth of the time from Last-Modified to Date, up to a limit."
+      "The lifetime is heuristic: a share of the time from Last-Modified to Date, up to a limit."
     case .application: "The lifetime is set by the application."
+    case .rule: "The lifetime is set by a rule."
     }
   }
 }

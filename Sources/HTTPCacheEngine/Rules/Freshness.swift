@@ -10,10 +10,12 @@ package struct FreshnessLifetime: Hashable, Sendable {
     case sharedMaxAge
     case maxAge
     case expires
-    /// A tenth of the time since Last-Modified (§4.2.2).
+    /// A share of the time since Last-Modified (§4.2.2).
     case heuristic
     /// The application set it.
     case application
+    /// A rule set it.
+    case rule
   }
 
   package var milliseconds: Int64
@@ -31,7 +33,7 @@ package struct FreshnessLifetime: Hashable, Sendable {
     if let own = response.ownLifetime {
       // It begins when the response arrives, however old that is.
       let initialAge = InitialAge.milliseconds(response: response, times: times)
-      return .init(milliseconds: own.saturatingAdded(initialAge), source: .application)
+      return .init(milliseconds: own.milliseconds.saturatingAdded(initialAge), source: own.source)
     } else if response.cacheControl.contains(.misplacedTime) {
       // §4.2.1: stale. It is still an explicit time, so the heuristic does not apply.
       return .init(milliseconds: 0, source: .maxAge)
@@ -70,7 +72,8 @@ package struct FreshnessLifetime: Hashable, Sendable {
     let date = response.date.date?.timestamp ?? arrival
     let sinceModified = date.millisecondsSince(lastModified.timestamp)
     guard sinceModified > 0 else { return nil }
-    return Swift.min(sinceModified / 10, configuration.heuristicMaximum.wholeMilliseconds)
+    let share = sinceModified.saturatingMultiplied(by: Int64(configuration.heuristicPercent)) / 100
+    return Swift.min(share, configuration.heuristicMaximum.wholeMilliseconds)
   }
 }
 

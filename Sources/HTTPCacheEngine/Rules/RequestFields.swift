@@ -73,6 +73,18 @@ struct RequestFields {
     // §5.4: Pragma counts only without Cache-Control.
     if pragmaNoCache, !hasCacheControl { cacheControl.flags.insert(.noCache) }
   }
+
+  /// Removes what the request requires of a fresh stored response (§5.2.1).
+  ///
+  /// - Returns: whether there was anything.
+  mutating func ignoreReload() -> Bool {
+    guard cacheControl.contains(.noCache) || cacheControl.maxAge != nil || cacheControl.minFresh != nil else {
+      return false
+    }
+    cacheControl.flags.subtract([.noCache, .invalidTime, .misplacedTime])
+    (cacheControl.maxAge, cacheControl.minFresh) = (nil, nil)
+    return true
+  }
 }
 
 extension RequestFields {

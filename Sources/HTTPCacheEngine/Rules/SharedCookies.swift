@@ -27,9 +27,20 @@ enum SharedCookies {
       status: status, response: response,
       times: ExchangeTimes(request: arrival, response: arrival, arrival: arrival),
       configuration: configuration)
-    // A lifetime that the application sets is not a declaration of the origin.
-    return lifetime.source != .application && lifetime.milliseconds > 0 && !directives.contains(.noCache)
-      ? nil : .cookiesNotShared
+    guard lifetime.milliseconds > 0, !directives.contains(.noCache) else { return .cookiesNotShared }
+    let isDeclared =
+      switch lifetime.source {
+      // A lifetime that the application sets is not a declaration of the origin.
+      case .application, .heuristic, .none: false
+      // An operator who sets it by a rule also says what becomes of the cookies.
+      case .rule: configuration.setCookie != .declared
+      case .sharedMaxAge: true
+      case .maxAge, .expires:
+        configuration.setCookie != .declared || response.target != nil
+          // The cookies are not stored (§5.2.2.4).
+          || response.cacheControl.noCacheFields.contains("set-cookie")
+      }
+    return isDeclared ? nil : .cookiesNotShared
   }
 
   /// Whether a stored response is excluded: it was stored with its cookies before the cache was configured to keep
@@ -43,7 +54,7 @@ extension CacheEngine.Configuration {
   /// Whether cookies are removed from stored responses.
   var stripsCookies: Bool { kind == .shared && setCookie == .strip }
   /// Whether no response is stored with its cookies.
-  var keepsNoCookies: Bool { kind == .shared && setCookie != .store }
+  var keepsNoCookies: Bool { kind == .shared && (setCookie == .strip || setCookie == .bypass) }
 }
 
 extension StoredResponse {
@@ -57,7 +68,8 @@ extension CacheEngine {
   /// It is the received head, except under ``CacheEngine/SetCookieUse/strip`` in a shared cache. Then others get the
   /// same response, and none of them gets its cookies.
   package func headWhileStoring(_ head: HTTPResponse) -> HTTPResponse {
-    guard configuration.stripsCookies else { return head }
+    let ruled = configuration.ruling?.decision(about: .init(head, length: nil)).setCookie
+    guard configuration.kind == .shared, ruled ?? configuration.setCookie == .strip else { return head }
     var head = head
     for name in SharedCookies.names { head.headerFields[fields: name] = [] }
     return head

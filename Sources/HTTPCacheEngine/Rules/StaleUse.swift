@@ -11,10 +11,13 @@ enum StaleUse {
   }
 
   /// Returns the permission to serve a stale response without a request to the origin.
+  ///
+  /// - Parameter decision: what rules decide about the response.
   static func permission(
-    for facts: ReuseFacts, request: CacheControl, now: Timestamp
+    for facts: ReuseFacts, request: CacheControl, now: Timestamp,
+    _ decision: CacheEngine.ResponseRule.Decision? = nil
   ) -> (reason: CacheEngine.Reason, revalidatesBehind: Bool)? {
-    if facts.forbidsStale || facts.isFromTheFuture(at: now) { return nil }
+    if facts.forbidsStale(decision) || facts.isFromTheFuture(at: now) { return nil }
     // A client that requires a response to stay fresh accepts no stale one, even if it also sends max-stale.
     if request.minFresh != nil { return nil }
     // max-stale extends the lifetime from the origin (§5.2.1.2), and not the request's max-age.
@@ -26,15 +29,23 @@ enum StaleUse {
       return (.staleAllowedByRequest, false)
     }
     // §5.2.1.1: a client that sends max-age accepts no stale response, unless it sends max-stale.
-    if request.maxAge == nil, excess < facts.staleWhileRevalidate.milliseconds {
+    if request.maxAge != nil { return nil }
+    if excess < facts.staleWhileRevalidate.milliseconds, !facts.forbidsStale {
       return (.staleWhileRevalidate, true)
+    }
+    // A rule speaks where the origin said nothing.
+    if let grace = decision?.grace, facts.staleWhileRevalidate == 0, excess < grace.milliseconds {
+      return (.staleByRule, true)
     }
     return nil
   }
 
   /// Whether a status code counts as an error that a stored response may replace (RFC 5861 §4).
-  static func isError(_ status: Int) -> Bool {
-    status == 500 || status == 502 || status == 503 || status == 504
+  static func isError(_ status: Int, _ configuration: CacheEngine.Configuration) -> Bool {
+    if let errors = configuration.ruling?.storedDecision.errors {
+      return errors.statuses.contains { $0.contains(status) }
+    }
+    return status == 500 || status == 502 || status == 503 || status == 504
   }
 
   /// Returns the permission to serve a stale response because the origin failed.
@@ -44,14 +55,20 @@ enum StaleUse {
     for facts: ReuseFacts, request: CacheControl, isDisconnected: Bool, now: Timestamp,
     configuration: CacheEngine.Configuration
   ) -> CacheEngine.Reason? {
-    if request.contains(.noCache) { return nil }
+    if request.contains(.noCache), configuration.reloadUse != .ignore { return nil }
+    let decision = configuration.ruling?.storedDecision
     let isForbidden = facts.forbidsStale || facts.isFromTheFuture(at: now)
-    if !isForbidden {
+    if !facts.forbidsStale(decision), !facts.isFromTheFuture(at: now) {
       let remaining = facts.remainingLifetime(at: now)
       if remaining > 0 { return .fresh }
       // RFC 5861 §4 allows the directive in the request too.
       let window = Swift.max(facts.staleIfError, request.staleIfError ?? 0)
-      if -remaining < window.milliseconds { return .staleIfError }
+      if -remaining < window.milliseconds, !isForbidden { return .staleIfError }
+      if let ruled = decision?.staleIfError, -remaining < ruled.milliseconds,
+        !isDisconnected || decision?.errors?.includesFailures ?? true
+      {
+        return .staleIfErrorByRule
+      }
     }
     guard isDisconnected else { return nil }
     return switch configuration.whenDisconnected {

@@ -38,6 +38,10 @@ enum Storability {
     method: HTTPRequest.Method, request: RequestFields, status: Int, response: ResponseFields,
     arrival: Timestamp, configuration: CacheEngine.Configuration
   ) -> CacheEngine.Reason? {
+    if let ruling = configuration.ruling {
+      if ruling.isBypassed { return .bypassedByRule }
+      if ruling.decision.isRefused == true { return .refusedByRule }
+    }
     let kind = configuration.kind
     let directives = response.cacheControl.flags
     guard method.isRetrieval else { return .methodNotStored }
@@ -51,7 +55,9 @@ enum Storability {
     if request.cacheControl.contains(.noStore) { return .requestNoStore }
     if kind == .shared {
       if !directives.isDisjoint(with: [.isPrivate, .misplacedPrivate]) { return .privateInSharedCache }
-      if request.hasAuthorization, !allowsSharedReuseOfAuthorized(response.cacheControl) {
+      if request.hasAuthorization, !allowsSharedReuseOfAuthorized(response.cacheControl),
+        configuration.ruling?.decision.sharesAuthorized != true
+      {
         return .authorizedInSharedCache
       }
     }

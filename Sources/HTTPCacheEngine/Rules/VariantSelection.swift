@@ -5,10 +5,20 @@ import HTTPTypes
 
 /// Selects the stored responses that may answer a request (RFC 9111 §4.1).
 enum VariantSelection {
-  /// Returns the names of the request's fields that select a response: those that its `Vary` nominates, and
+  /// Returns the names of the request's fields that select a response: those that its `Vary` or a rule nominates, and
   /// `Authorization` where a private cache keeps users apart (``CacheEngine/Configuration/separatesCredentials``).
   static func names(
     of response: ResponseFields, for request: HTTPFields, _ configuration: CacheEngine.Configuration
+  ) -> VaryField {
+    if let names = configuration.ruling?.selectingNames, !names.isEmpty {
+      return names.reduce(own(response, request, configuration)) { $0.adding($1) }
+    }
+    return own(response, request, configuration)
+  }
+
+  @inline(__always)
+  private static func own(
+    _ response: ResponseFields, _ request: HTTPFields, _ configuration: CacheEngine.Configuration
   ) -> VaryField {
     guard configuration.separatesCredentials, configuration.kind == .private,
       // With these, the origin declares that the response may answer other users (§3.5). `must-revalidate` permits it

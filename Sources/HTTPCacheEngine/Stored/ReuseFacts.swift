@@ -147,4 +147,10 @@ package struct ReuseFacts: Hashable, Sendable {
   var forbidsStale: Bool {
     !flags.isDisjoint(with: [.noCache, .mustRevalidate, .invalidated])
   }
+
+  /// The same, where a rule may overrule `must-revalidate` and its like.
+  func forbidsStale(_ decision: CacheEngine.ResponseRule.Decision?) -> Bool {
+    decision?.overrulesMustRevalidate == true
+      ? !flags.isDisjoint(with: [.noCache, .invalidated]) : forbidsStale
+  }
 }

@@ -159,7 +159,7 @@ extension Span where Element == UInt8 {
 
   /// Returns eight bytes, the first as the lowest. The bytes must exist.
   @inline(__always)
-  func word(at position: Int) -> UInt64 {
+  package func word(at position: Int) -> UInt64 {
     UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self))
   }
 

@@ -5,11 +5,11 @@
 ///
 /// The engine has its own implementation of forty lines, because a cryptography library would be larger than all its
 /// other dependencies. It is not written to protect secrets: do not use it for keys.
-enum SHA256 {
+package enum SHA256 {
   /// Returns the digest as 64 hexadecimal digits.
   ///
   /// - Complexity: O(*n*) in the length of the message.
-  static func hexDigest(of message: some Collection<UInt8>) -> String {
+  package static func hexDigest(of message: some Collection<UInt8>) -> String {
     var text = ""
     text.reserveCapacity(64)
     for word in digest(of: message) {

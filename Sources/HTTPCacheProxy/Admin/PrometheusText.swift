@@ -16,6 +16,7 @@ struct PrometheusText {
     page.traffic(statistics)
     page.objects(cache)
     page.cache(statistics.cache)
+    page.rules(cache.ruleCounts)
     page.store(cache.store)
     if let shared = cache.sharedTierStatistics { page.sharedTier(shared) }
     page.histogram(
@@ -105,6 +106,19 @@ struct PrometheusText {
     }
     counter("httpcache_updated_total", "Stored responses updated.", cache.updated.value)
     counter("httpcache_invalidated_total", "Invalidations.", cache.invalidated.value)
+  }
+
+  private mutating func rules(_ counts: [(name: String, requests: Int)]) {
+    if counts.isEmpty { return }
+    family("httpcache_rule_requests_total", "counter", "Requests that a rule matched.")
+    for (name, requests) in counts {
+      sample("httpcache_rule_requests_total", [("rule", Self.label(name))], requests)
+    }
+  }
+
+  /// Returns a text as the value of a label.
+  private static func label(_ text: String) -> String {
+    text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
   }
 
   private mutating func store(_ store: CacheStore) {

@@ -53,8 +53,14 @@ enum StatusPage {
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
       \(context.cache.sharedTierStatistics.map { shared($0) } ?? "")\
-      </table><p>httpcache \(HTTPCache.version)</p></body></html>
+      </table>\(rules(context.cache.ruleCounts))<p>httpcache \(HTTPCache.version)</p></body></html>
       """
+  }
+
+  private static func rules(_ counts: [(name: String, requests: Int)]) -> String {
+    if counts.isEmpty { return "" }
+    return "<h2>Requests that rules matched</h2><table>"
+      + counts.map { row($0.name, "\($0.requests)") }.joined() + "</table>"
   }
 
   private static func shared(_ tier: HTTPCache.SharedTierStatistics) -> String {

@@ -257,6 +257,7 @@ extension CacheEngine.Forwarding {
     case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture,
       .storedUnconfirmed, .contentIncomplete:
       return true
+    case .requestNoCache, .requestMaxAge, .requestMinFresh: return sharesReload
     default: return false
     }
   }

@@ -51,7 +51,7 @@ extension OriginExchange {
     let writer = cache.store.makeWriter(
       key: place.key, variant: cache.store.fingerprint(of: stored.selecting.variantKey),
       metadata: stored.encoded(), storedAt: responses.storedAt(stored.facts.responseTime),
-      expectedLength: length,
+      expectedLength: length, maximumLength: sent.call.ruled?.engine.maximumLength(of: response.head),
       tiers: .all, scopes: lookup.key.map { stored.scopes(under: $0).map { StoreScope($0) } } ?? [],
       isEditable: sent.call.willStore != nil, unlessRemovedSince: place.token)
     return (place.key, writer)
@@ -219,7 +219,7 @@ extension OriginExchange {
         lookup: await cache.responses.lookUp(
           sent.request, content: sent.call.body, sent.lookup.partition), tokens: sent.tokens)
       exchange.candidates = again.lookup.responses
-      var outcome = cache.engine.outcome(of: exchange)
+      var outcome = cache.outcome(of: exchange, by: sent.call.ruled)
       guard case .store(var stored, let reason) = outcome.storage, let assembly = outcome.assembly else {
         // All of these invalidations are stored by now.
         outcome.invalidatedScopes = []

@@ -39,8 +39,12 @@ final class OriginExchange {
   @inline(never)
   init(_ response: TransportResponse, to sent: SentRequest, for fetch: Fetch?) {
     sent.note(.received, sent.forwarding.reason, since: sent.sendingBegun)
+    var response = response
+    if let ruled = sent.call.ruled {
+      response.head = ruled.engine.ruled(response.head, length: response.body.length.map { Int64($0) })
+    }
     exchange = sent.exchange(.response(response.head), length: response.body.length)
-    outcome = sent.cache.engine.outcome(of: exchange)
+    outcome = sent.cache.outcome(of: exchange, by: sent.call.ruled)
     (self.response, self.fetch, self.sent) = (response, fetch, sent)
   }
 
@@ -142,8 +146,9 @@ extension OriginExchange {
   private var withoutStored: SentRequest? {
     var lookup = sent.lookup
     (lookup.entries, lookup.responses) = ([], [])
-    let plan = cache.engine.plan(
-      for: sent.request, policy: sent.forwarding.policy, candidates: [], now: cache.clock.now)
+    let plan = cache.plan(
+      for: sent.request, by: sent.call.ruled, policy: sent.forwarding.policy, candidates: [],
+      now: cache.clock.now)
     switch plan {
     case .forward(let forwarding): return sent.with(forwarding: forwarding, lookup: lookup)
     case .serve, .fail:

@@ -122,7 +122,7 @@ extension HTTPCache {
     guard case .send(let demand, let claim, let collapsing, nil) = pending.action else { return nil }
     let call = Call(
       request: pending.request, body: .empty, policy: pending.policy, interim: interim, transport: transport,
-      executor: executor, begun: pending.begun)
+      ruled: pending.ruled, executor: executor, begun: pending.begun)
     claim?.fetch.run(work)
     let sent = SentRequest(
       call, demand.forwarding, pending.lookup, collapsing,

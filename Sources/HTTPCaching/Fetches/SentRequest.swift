@@ -89,7 +89,9 @@ package final class SentRequest: Sendable {
     if let rule = call.lifetime, case .response(let head) = result { lifetime = rule(request, head) }
     var exchange = CacheEngine.Exchange(
       forwarding: forwarding, candidates: lookup.responses, result: result,
-      contentLength: length.map { Int64($0) }, lifetime: lifetime, requestTime: time,
+      contentLength: length.map { Int64($0) }, lifetime: lifetime,
+      // Between a handler of this process and its cache, there is no delay (§4.2.3).
+      requestTime: call.localOrigin == nil ? time : cache.clock.now,
       responseTime: cache.clock.now, arrival: cache.clock.wallTime)
     exchange.storesUndeclared = call.localOrigin == nil
     return exchange
@@ -97,7 +99,7 @@ package final class SentRequest: Sendable {
 
   /// Returns the outcome if the transport failed.
   func outcome(of error: any Error) -> CacheEngine.Outcome {
-    cache.engine.outcome(of: exchange(TransportFault.cause(of: error).result))
+    cache.outcome(of: exchange(TransportFault.cause(of: error).result), by: call.ruled)
   }
 
   // MARK: - Events

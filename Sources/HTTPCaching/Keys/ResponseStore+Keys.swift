@@ -10,13 +10,16 @@ extension ResponseStore {
   // MARK: - Equivalent targets
 
   /// Returns the target that stands for a target.
-  func keyed(_ target: TargetURI) -> TargetURI { configuration.targetRule?(target) ?? target }
+  func keyed(_ target: TargetURI) -> TargetURI {
+    let own = configuration.targetRule?(target) ?? target
+    return ruleTable?.keyed(own) ?? own
+  }
 
   /// Returns a request with the target that stands for its own.
   func keyed(_ request: HTTPRequest) -> HTTPRequest {
-    guard let rule = configuration.targetRule, let target = TargetURI(request).map({ rule($0) }) else {
-      return request
-    }
+    guard configuration.targetRule != nil || ruleTable?.mayChangeKey(of: request) == true,
+      let target = TargetURI(request).map({ self.keyed($0) })
+    else { return request }
     var keyed = request
     keyed.scheme = target.scheme
     keyed.authority = target.authority

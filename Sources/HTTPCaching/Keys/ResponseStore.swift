@@ -13,6 +13,7 @@ final class ResponseStore: Sendable {
   let store: CacheStore
   let engine: CacheEngine
   let configuration: HTTPCache.Configuration
+  private let currentRules: CurrentRules
   let clock: any CacheClock
   let earlier: EarlierTimes
   /// The variants that no field of a request selects: those without `Vary`, and with `Vary: *`.
@@ -24,17 +25,20 @@ final class ResponseStore: Sendable {
 
   init(
     _ store: CacheStore, _ engine: CacheEngine, _ configuration: HTTPCache.Configuration,
-    clock: any CacheClock
+    _ currentRules: CurrentRules, clock: any CacheClock
   ) {
     self.store = store
     self.engine = engine
     self.configuration = configuration
+    self.currentRules = currentRules
     self.clock = clock
     earlier = EarlierTimes(store, clock: clock)
     unselectedVariants = StoredResponse.unselectedVariantKeys.map(store.fingerprint)
     order = VariantOrder(
       maximum: configuration.maximumVariants, memoryCapacity: configuration.store.memoryCapacity)
   }
+
+  var ruleTable: RuleTable? { currentRules.table }
 
   /// The wall clock's time of storing, for ``StoredEntry/storedAt``.
   ///

@@ -324,9 +324,9 @@ extension CacheStatus {
   public var source: CachedResponse.Source {
     switch reason {
     case .validated, .validatedByStrongTag: .validated
-    case .fresh, .freshByHeuristic, .freshByApplication, .immutable: .hit
-    case .staleAllowedByRequest, .staleWhileRevalidate, .staleIfError, .staleWhileDisconnected,
-      .forbiddenWhileDisconnected, .policyReturnsStored:
+    case .fresh, .freshByHeuristic, .freshByApplication, .freshByRule, .freshDespiteReload, .immutable: .hit
+    case .staleAllowedByRequest, .staleWhileRevalidate, .staleByRule, .staleIfError, .staleIfErrorByRule,
+      .staleWhileDisconnected, .forbiddenWhileDisconnected, .policyReturnsStored:
       .stale
     case .onlyIfCached, .revalidationImpossible, .unsolicitedNotModified: .generated
     default: isHit ? .hit : .network

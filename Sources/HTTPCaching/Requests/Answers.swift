@@ -202,7 +202,9 @@ struct Answers: Sendable {
     if case .completed(let answer) = outcome.answer {
       head = answer.response.response(ageInSeconds: answer.ageInSeconds)
     }
-    if settlement != nil { head = responses.engine.headWhileStoring(head) }
+    if settlement != nil {
+      head = sent.call.ruled?.engine.headWhileStoring(head) ?? responses.engine.headWhileStoring(head)
+    }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
     if !head.headerFields.contains(.date) {
       head.headerFields.append(HTTPField(name: .date, value: HTTPDate(responses.clock.wallTime).fieldValue))

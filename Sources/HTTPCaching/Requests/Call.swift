@@ -14,6 +14,8 @@ struct Call: Sendable {
   var willStore: StorageHook?
   var lifetime: LifetimeRule?
   var transport: Transport
+  /// What the rules decide about the request; `nil` if none concerns it.
+  var ruled: RuledRequest?
   /// Runs the fetch in a cache without a disk; `nil` for Swift's own executor.
   var executor: (any TaskExecutor)?
   /// Set if a handler in this process is the origin.

@@ -9,8 +9,12 @@ import HTTPTypes
 public struct PendingRequest: Sendable {
   let request: HTTPRequest
   let policy: RequestCachePolicy
+  /// What the rules decide about the request; `nil` if none concerns it.
+  let ruled: RuledRequest?
   /// Whether a stale response may be served while it is revalidated.
   let revalidatesInBackground: Bool
+  /// Whether the origin is a handler in this process: a reload finds nothing newer there, and runs it for nothing.
+  let isLocal: Bool
   /// How many fetches had ended before the store was looked up.
   var endCount: Int
   var lookup: Lookup
@@ -23,10 +27,11 @@ public struct PendingRequest: Sendable {
   var begun: EventHub.Moment = 0
 
   init(
-    _ request: HTTPRequest, _ policy: RequestCachePolicy, _ lookup: Lookup, endCount: Int,
-    revalidatesInBackground: Bool
+    _ request: HTTPRequest, _ policy: RequestCachePolicy, by ruled: RuledRequest?, _ lookup: Lookup,
+    endCount: Int, revalidatesInBackground: Bool, isLocal: Bool = false
   ) {
     (self.request, self.policy, self.lookup, self.endCount) = (request, policy, lookup, endCount)
+    (self.ruled, self.isLocal) = (ruled, isLocal)
     self.revalidatesInBackground = revalidatesInBackground
   }
 
@@ -37,9 +42,13 @@ public struct PendingRequest: Sendable {
     self.start = start
     cache.shared?.markUnconfirmed(&lookup, since: start, at: now)
     let awaited = machine.awaited.flatMap { start <= $0.response ? $0 : nil }
-    let plan = cache.engine.plan(
-      for: request, policy: policy, candidates: responses(awaited), now: now,
-      revalidatesInBackground: revalidatesInBackground)
+    let plan = cache.plan(
+      for: request, by: ruled, policy: policy, candidates: responses(awaited), now: now,
+      revalidatesInBackground: revalidatesInBackground,
+      isReloadMet: isLocal
+        || awaited.map { awaited in
+          lookup.responses.contains { $0.facts.responseTime == awaited.response }
+        } ?? false)
     switch plan {
     case .serve(var service):
       if awaited != nil {
@@ -129,6 +138,8 @@ final class RequestRun {
   init(_ cache: HTTPCache, _ call: Call, _ pending: PendingRequest) {
     (self.cache, self.call, self.pending) = (cache, call, pending)
     self.call.begun = pending.begun
+    // As the rules have changed it.
+    (self.call.request, self.call.ruled) = (pending.request, pending.ruled)
   }
 
   private var request: HTTPRequest { call.request }
@@ -218,8 +229,9 @@ final class RequestRun {
     _ arriving: Fetch.Arriving, _ claim: Fetch.Claim, _ demand: Machine.Demand
   ) -> Machine.Reading {
     // RFC 9111 §4: the response is judged as if it were already stored.
-    let plan = cache.engine.plan(
-      for: request, policy: call.policy, candidates: [arriving.response], now: cache.clock.now)
+    let plan = cache.plan(
+      for: request, by: call.ruled, policy: call.policy, candidates: [arriving.response],
+      now: cache.clock.now, isReloadMet: true)
     guard case .serve(let service) = plan, !isMarked(arriving.response, since: claim.fetch.start, demand)
     else {
       return .notForThis

@@ -81,7 +81,7 @@ extension CacheEngine.Reason {
   fileprivate var isAboutStored: Bool {
     switch self {
     case .nothingStored, .noVariantMatches, .stale, .staleMustRevalidate, .storedInTheFuture,
-      .contentIncomplete, .noLifetime, .staleWhileRevalidate:
+      .contentIncomplete, .noLifetime, .staleWhileRevalidate, .staleByRule:
       true
     default: false
     }

@@ -36,7 +36,9 @@ extension HTTPCache {
     _ response: HTTPResponse, content: [UInt8], for request: HTTPRequest, requestContent: [UInt8] = [],
     tiers: StoreTiers = .all, annotation: [UInt8]? = nil, partition: String? = nil
   ) -> CacheEngine.Reason {
-    let partition = partition ?? configuration.partition
+    let ruled = currentRules.table?.ruled(request)
+    let partition = partition ?? ruled?.partition(of: request) ?? configuration.partition
+    let request = ruled?.rewritten(request) ?? request
     let reason = { () -> Result<CacheEngine.Reason, Refused> in
       guard request.method == .get || request.method.isQuery else {
         return .failure(Refused(.methodNotStored))
@@ -45,15 +47,16 @@ extension HTTPCache {
       let lookup =
         responses.lookUp(request, content: MessageBody(requestContent), partition, atOnce: false)
         ?? Lookup(partition: partition)
-      let plan = engine.plan(
-        for: request, policy: .reloadIgnoringLocalCacheData, candidates: lookup.responses,
+      let plan = plan(
+        for: request, by: ruled, policy: .reloadIgnoringLocalCacheData, candidates: lookup.responses,
         now: clock.now)
       guard case .forward(let forwarding) = plan else { return .failure(Refused(plan.reason)) }
       let call = Call(
         request: request, body: MessageBody(requestContent), policy: forwarding.policy,
-        transport: { _, _ in throw CancellationError() })
+        transport: { _, _ in throw CancellationError() }, ruled: ruled)
       let sent = SentRequest(call, forwarding, lookup, in: self)
-      let outcome = engine.outcome(of: sent.exchange(.response(response), length: content.count))
+      let head = ruled?.engine.ruled(response, length: Int64(content.count)) ?? response
+      let outcome = outcome(of: sent.exchange(.response(head), length: content.count), by: ruled)
       sent.apply(outcome)
       switch outcome.storage {
       case .none: return .failure(Refused(outcome.reason))
@@ -100,15 +103,17 @@ extension HTTPCache {
   public func storedCopy(
     for request: HTTPRequest, requestContent: [UInt8] = [], partition: String? = nil
   ) -> StoredCopy? {
-    var request = request
+    let ruled = currentRules.table?.ruled(request)
+    let partition = partition ?? ruled?.partition(of: request) ?? configuration.partition
+    var request = ruled?.rewritten(request) ?? request
     for name in [
       HTTPField.Name.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince,
     ] { request.headerFields[name] = nil }
     guard
       let lookup = responses.lookUp(
-        request, content: MessageBody(requestContent), partition ?? configuration.partition, atOnce: false),
-      case .serve(let service) = engine.plan(
-        for: request, policy: .returnCacheDataDontLoad, candidates: lookup.responses,
+        request, content: MessageBody(requestContent), partition, atOnce: false),
+      case .serve(let service) = plan(
+        for: request, by: ruled, policy: .returnCacheDataDontLoad, candidates: lookup.responses,
         now: clock.now),
       case .whole = service.content
     else { return nil }

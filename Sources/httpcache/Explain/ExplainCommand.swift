@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import HTTPCacheEngine
+import HTTPCaching
 import HTTPTypes
 
 /// `httpcache explain`.
@@ -87,6 +88,12 @@ struct ExplainCommand: ParsableCommand {
       valueName: "name"))
   var targets: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "Configuration file of the proxy, whose `rules:` are followed.", valueName: "file"),
+    completion: .file())
+  var rules: String?
+
   @Flag(help: "Explain every response of the input, not only the last one.")
   var all = false
 
@@ -110,9 +117,10 @@ struct ExplainCommand: ParsableCommand {
   func validate() throws {
     if json,
       kind != .both || url != nil || policy != .useProtocolCachePolicy || after != nil || now != nil || all
+        || rules != nil
     {
       throw ValidationError(
-        "--json cannot be combined with --cache, --url, --policy, --after, --now or --all; set them in each line"
+        "--json cannot be combined with --cache, --url, --policy, --after, --now, --rules or --all; set them in each line"
       )
     }
     if let after, after < 0 { throw ValidationError("--after: expected 0 or more seconds, found \(after)") }
@@ -134,8 +142,10 @@ struct ExplainCommand: ParsableCommand {
       Input.complain(error.text(file: name))
       throw ExitCode(66)  // EX_NOINPUT of sysexits.h
     }
+    let rules = try rules.map { try RulesFile.read($0) } ?? CacheRules()
     do {
-      let text = try explanation(of: bytes, systemTime: Input.systemTime, isStyled: Input.isTerminalOutput)
+      let text = try explanation(
+        of: bytes, systemTime: Input.systemTime, rules: rules, isStyled: Input.isTerminalOutput)
       print(text, terminator: "")
     } catch {
       Input.complain(error.text(file: name))
@@ -162,13 +172,13 @@ struct ExplainCommand: ParsableCommand {
 
   /// Returns the whole output for an input.
   func explanation(
-    of bytes: [UInt8], systemTime: Timestamp, isStyled: Bool = false
+    of bytes: [UInt8], systemTime: Timestamp, rules: CacheRules = CacheRules(), isStyled: Bool = false
   ) throws(InputError) -> String {
     let exchanges = try HeadParser.exchanges(in: bytes)
     let explainer = Explainer(
       kinds: kind.kinds, policy: policy, after: after,
       now: now.flatMap { HTTPDate(parsing: $0, now: systemTime)?.timestamp }, systemTime: systemTime,
-      url: url.flatMap(Self.target), targets: targets)
+      url: url.flatMap(Self.target), targets: targets, rules: rules)
     let writer = ExplanationText(isStyled: isStyled)
     let chosen = all ? Array(exchanges.indices) : [exchanges.count - 1]
     return chosen.map { position in

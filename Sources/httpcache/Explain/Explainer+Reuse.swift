@@ -75,7 +75,7 @@ extension Explainer {
     var statements: [Explanation.Statement] = []
     var moment = remaining
     if case .serve(let service) = question.plan([stored], after: moment) {
-      let window = stored.facts.staleWhileRevalidate.seconds
+      let window = question.engine.staleSeconds(of: stored).whileRevalidate
       statements.append(
         .init(.stale, "It is still used for another \(Phrases.duration(window)).", because: service.reason))
       moment += window
@@ -101,14 +101,14 @@ extension Explainer {
     _ question: Question, _ stored: StoredResponse, _ remaining: Int64
   ) -> [Explanation.Statement] {
     // After any stale-while-revalidate window, the cache contacts the origin, which may fail.
-    let moments = [remaining, remaining + stored.facts.staleWhileRevalidate.seconds]
+    let moments = [remaining, remaining + question.engine.staleSeconds(of: stored).whileRevalidate]
     for moment in moments {
       guard case .forward(let forwarding) = question.plan([stored], after: moment) else { continue }
       let outcome = question.outcome(of: forwarding, [stored], .failure, after: moment)
       guard case .stored = outcome.answer else {
         return [.init(.originFails, "The client gets the error.", because: outcome.reason)]
       }
-      let window = stored.facts.staleIfError.seconds
+      let window = question.engine.staleSeconds(of: stored).ifError
       return [
         .init(
           .originFails, "Used for up to \(Phrases.duration(window)) after it became stale.",

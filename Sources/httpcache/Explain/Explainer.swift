@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
+import HTTPCaching
 import HTTPTypes
 
 /// Explains an exchange with the engine's two entry points.
@@ -19,6 +20,8 @@ struct Explainer {
   var url: TargetURI?
   /// The caches' target list (RFC 9213).
   var targets: [String] = []
+  /// The rules of an operator.
+  var rules = CacheRules()
 
   /// - Parameter earlier: the preceding exchanges, whose redirects lead from ``url`` to this one.
   func explain(_ exchange: RecordedExchange, after earlier: [RecordedExchange] = []) -> Explanation {
@@ -33,9 +36,12 @@ struct Explainer {
     var verdicts: [Explanation.Verdict] = []
     var effects: [CacheEngine.Configuration.Kind: CacheEffect] = [:]
     for kind in kinds {
+      let ruled = RuleExplanation(of: request, by: rules, .init(kind: kind, targets: targets))
+      if kind == kinds.first, !ruled.rules.isEmpty {
+        notes.append("Rules that match: \(ruled.rules.map(\.name).joined(separator: ", ")).")
+      }
       let question = Question(
-        engine: CacheEngine(.init(kind: kind, targets: targets)), request: request,
-        response: exchange.response,
+        engine: ruled.engine, request: ruled.request, response: ruled.response(exchange.response),
         arrival: arrival)
       let (statements, effect) = statements(question)
       effects[kind] = effect

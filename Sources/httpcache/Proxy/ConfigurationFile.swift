@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
-import HTTPCacheEngine
+import HTTPCaching
 
 /// Options of `httpcache proxy` in a YAML file. Names are as on the command line without the dashes. A repeatable
 /// option has a list, and a flag has `true` or `false`.
@@ -12,6 +12,9 @@ import HTTPCacheEngine
 /// origin: http://127.0.0.1:8000
 /// memory: 1GB
 /// stale-when-disconnected: false
+/// rules:
+///   - match: { path: /static/* }
+///     lifetime: 1d
 /// ```
 struct ConfigurationFile {
   /// An option, as equivalent arguments of a command line.
@@ -22,6 +25,8 @@ struct ConfigurationFile {
   }
 
   private(set) var entries: [Entry] = []
+  /// `rules`; `nil` if there are none.
+  private(set) var rules: CacheRules?
 
   typealias Fault = YAMLNode.Fault
 
@@ -34,6 +39,11 @@ struct ConfigurationFile {
         throw Fault(line: root.line, text: "expected `name: value` lines")
       }
       for (key, value) in mapping {
+        if case .scalar("rules") = key.content {
+          if rules != nil { throw Fault(line: key.line, text: "'rules' is set more than once; remove one") }
+          rules = try Self.rules(value)
+          continue
+        }
         let entry = try Self.entry(key, value, options)
         if let first = entries.first(where: { $0.option == entry.option }) {
           throw Fault(line: first.line, text: "'\(entry.option)' is set more than once; remove one")
@@ -51,6 +61,15 @@ struct ConfigurationFile {
       return try YAMLNode.root(of: text)
     } catch {
       throw Fault(line: error.line, text: "not valid YAML: \(error.text)")
+    }
+  }
+
+  private static func rules(_ node: YAMLNode) throws(Fault) -> CacheRules {
+    let read = try RuleNode(node)
+    do throws(CacheRules.Fault) {
+      return try CacheRules(reading: read)
+    } catch {
+      throw Fault(line: error.line ?? node.line, text: "rules: \(error.text)")
     }
   }
 
@@ -179,5 +198,27 @@ struct ConfigurationFile {
       }
     }
     return nil
+  }
+}
+
+extension RuleNode {
+  init(_ node: YAMLNode) throws(YAMLNode.Fault) {
+    switch node.content {
+    case .null: self.init(.null, line: node.line)
+    case .scalar(let text): self.init(.scalar(text), line: node.line)
+    case .sequence(let nodes):
+      var values: [RuleNode] = []
+      for node in nodes { values.append(try RuleNode(node)) }
+      self.init(.list(values), line: node.line)
+    case .mapping(let pairs):
+      var members: [Member] = []
+      for (key, value) in pairs {
+        guard case .scalar(let name) = key.content else {
+          throw YAMLNode.Fault(line: key.line, text: "rules: expected a name before the colon")
+        }
+        members.append(Member(name, try RuleNode(value)))
+      }
+      self.init(.map(members), line: node.line)
+    }
   }
 }

@@ -21,6 +21,7 @@ struct ProxyCommand: AsyncParsableCommand {
         httpcache proxy --origin http://127.0.0.1:8000 --memory 1GB --disk 10GB --directory /var/cache/httpcache \\
           --admin 127.0.0.1:9090
         httpcache proxy --config proxy.yaml
+        httpcache proxy --config proxy.yaml --check
 
       The proxy is a shared cache by default. If the origin cannot be reached, it serves a stale response where no directive \
       forbids it. RFC 9111 permits this, and does not require it (§4.2.4); --no-stale-when-disconnected turns it off. \
@@ -35,12 +36,15 @@ struct ProxyCommand: AsyncParsableCommand {
       configuration file that is invalid.
       """)
 
+  @Flag(help: "Only check the options and the configuration file, and end: with status 0 if they are valid.")
+  var check = false
+
   @OptionGroup var options: ProxyOptions
 
   func run() async throws {
     Allocator.keepCompact()
     DescriptorLimit.raise()
-    let arguments = Array(CommandLine.arguments.drop { $0 != "proxy" }.dropFirst())
+    let arguments = Array(CommandLine.arguments.drop { $0 != "proxy" }.dropFirst()).filter { $0 != "--check" }
     let (settings, resolved): (ProxySettings, ProxySettings.Resolved)
     do throws(ProxySettings.Fault) {
       settings = try ProxySettings.read(arguments)
@@ -48,6 +52,10 @@ struct ProxyCommand: AsyncParsableCommand {
     } catch {
       Input.complain(error.description)
       throw ExitCode(error.status)
+    }
+    if check {
+      let rules = settings.rules.rules.count
+      return print("valid" + (rules == 0 ? "" : ", with \(rules) \(rules == 1 ? "rule" : "rules")"))
     }
     // First, before slow operations, so that no signal is lost.
     let signals = await ProxySignals()

@@ -21,7 +21,7 @@ struct ProxyControl {
   static let changeable: Set<String> = [
     "admin-token", "connections", "connections-per-address", "disk", "drain-timeout", "log",
     "maximum-request", "memory",
-    "origin-timeout", "stall-timeout", "trust", "trust-field", "upgrade-timeout",
+    "origin-timeout", "rules", "stall-timeout", "trust", "trust-field", "upgrade-timeout",
   ]
   /// Options that are checked together with another one.
   private static let companion = ["disk": "directory", "trust": "proxy-protocol", "admin-token": "admin"]
@@ -89,6 +89,7 @@ struct ProxyControl {
       let store = resolved.cache.store
       proxy.cache.setCapacity(
         memory: store.memoryCapacity, disk: store.directory == nil ? nil : store.diskCapacity)
+      if taken.contains("rules") { proxy.cache.rules = merged.rules }
       running = merged
       report(changes, taken: taken, file: file)
     } catch {

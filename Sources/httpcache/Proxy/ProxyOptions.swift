@@ -228,10 +228,27 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      What a shared cache does with a response that sets cookies and that the origin declares shareable: store it with \
-      them, strip them for every client, or bypass the cache (default: store, because RFC 9111 §7.3 lets the origin decide).
-      """, valueName: "store|strip|bypass"))
-  var setCookie = CacheEngine.SetCookieUse.store
+      What a shared cache does with a response that sets cookies: store it with them if the origin declares it for shared \
+      caches, by public, s-maxage or CDN-Cache-Control (declared), or by any lifetime (store); store it without them, also \
+      for the first client (strip); or bypass the cache.
+      """, valueName: "declared|store|strip|bypass"))
+  var setCookie = CacheEngine.SetCookieUse.declared
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      What a client's no-cache, max-age and min-fresh require of a fresh stored response: honor sends each such request to \
+      the origin; with validate-once, those that arrive during a validation wait for it; ignore answers them from the cache \
+      (default: honor in a private cache, ignore with --cache cdn, else validate-once).
+      """, valueName: "honor|validate-once|ignore"))
+  var clientReload: ClientReload?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Maximum seconds for which a response without a lifetime is fresh by its Last-Modified (RFC 9111 §4.2.2); 0 for never.
+      """, valueName: "seconds"))
+  var heuristicMaximum = 600
 
   @Option(
     help: ArgumentHelp(
@@ -364,6 +381,12 @@ struct ProxyOptions: ParsableArguments {
     cache.rules.negotiatesLanguage = negotiatesLanguage
     cache.rules.normalizes = Set(normalizes)
     cache.rules.setCookie = setCookie
+    cache.rules.reload = clientReload?.use ?? (kind == .cdn ? .ignore : nil)
+    guard (0...31_536_000).contains(heuristicMaximum) else {
+      throw ProxyConfiguration.ValidationError("--heuristic-maximum: expected 0 to 31536000 seconds")
+    }
+    cache.rules.usesHeuristics = heuristicMaximum > 0
+    cache.rules.heuristicMaximum = .seconds(heuristicMaximum)
     cache.rules.usesNoVarySearch = noVarySearch
     if let shared {
       var options = HTTPCache.SharedTierOptions(try SharedTierURL.tier(shared))
@@ -423,6 +446,22 @@ extension ProxyConfiguration.ForwardedFields: ExpressibleByArgument {}
 // swift-format-ignore: AvoidRetroactiveConformances
 extension Logger.Level: @retroactive ExpressibleByArgument {}
 extension CacheEngine.SetCookieUse: ExpressibleByArgument {}
+
+/// ``CacheEngine/ReloadUse`` in the words of the command line.
+enum ClientReload: String, ExpressibleByArgument, CaseIterable {
+  case honor
+  case validateOnce = "validate-once"
+  case ignore
+
+  var use: CacheEngine.ReloadUse {
+    switch self {
+    case .honor: .honor
+    case .validateOnce: .validateOnce
+    case .ignore: .ignore
+    }
+  }
+}
+
 extension NegotiationField: ExpressibleByArgument {}
 extension EvictionPolicy: ExpressibleByArgument {}
 extension ProxyConfiguration.AccessLogOptions.Format: ExpressibleByArgument {}

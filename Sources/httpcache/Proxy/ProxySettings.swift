@@ -20,6 +20,8 @@ struct ProxySettings {
 
   /// By the names of options.
   private(set) var settings: [String: Setting] = [:]
+  /// The rules of the configuration file.
+  private(set) var rules = CacheRules()
   /// The configuration file; `-` for standard input.
   private(set) var file: String?
 
@@ -77,7 +79,9 @@ struct ProxySettings {
       throw .file("\(name): expected YAML in UTF-8, found other bytes")
     }
     do {
-      for entry in try ConfigurationFile(text, options: options).entries {
+      let read = try ConfigurationFile(text, options: options)
+      rules = read.rules ?? CacheRules()
+      for entry in read.entries {
         settings[entry.option] = Setting(arguments: entry.arguments, place: "\(name):\(entry.line)")
       }
     } catch {
@@ -89,7 +93,9 @@ struct ProxySettings {
   func resolved() throws(Fault) -> Resolved {
     do {
       let options = try ProxyOptions.parse(settings.values.flatMap(\.arguments))
-      let (proxy, cache, level) = try options.resolved()
+      let (proxy, plain, level) = try options.resolved()
+      var cache = plain
+      cache.cacheRules = rules
       return Resolved(
         proxy: proxy, cache: cache, level: level, requiresSharedTier: options.sharedRequired)
     } catch let error as ProxyConfiguration.ValidationError {
@@ -110,10 +116,14 @@ struct ProxySettings {
 
   /// Returns the changes, in the order of their names.
   func changes(to new: ProxySettings) -> [Change] {
-    Set(settings.keys).union(new.settings.keys).sorted().compactMap { name in
+    let changes = Set(settings.keys).union(new.settings.keys).sorted().compactMap { name in
       settings[name] == new.settings[name]
         ? nil : Change(name: name, old: shown(name), new: new.shown(name))
     }
+    if rules == new.rules { return changes }
+    return changes + [
+      Change(name: "rules", old: "\(rules.rules.count)", new: "\(new.rules.rules.count)")
+    ]
   }
 
   /// Returns the value of an option, or its default.
@@ -132,6 +142,7 @@ struct ProxySettings {
   func taking(_ names: [String], from other: ProxySettings) -> ProxySettings {
     var taken = self
     for name in names { taken.settings[name] = other.settings[name] }
+    if names.contains("rules") { taken.rules = other.rules }
     return taken
   }
 

@@ -51,7 +51,7 @@ extension Question {
     guard let stored else { return .refused(refusal) }
     switch withoutDirectives.plan([stored], after: 0) {
     case .serve(let service) where service.isStale:
-      return .staleFor(seconds: stored.facts.staleWhileRevalidate.seconds)
+      return .staleFor(seconds: engine.staleSeconds(of: stored).whileRevalidate)
     case .serve:
       return .fresh(
         seconds: stored.facts.remainingLifetime(at: arrival) / 1000,

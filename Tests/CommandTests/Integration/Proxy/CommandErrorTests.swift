@@ -107,6 +107,12 @@ struct CommandErrorTests {
     .options(
       "--origin http://a --set-cookie keep", 64, "Error: The value 'keep' is invalid for '--set-cookie "),
     .options(
+      "--origin http://a --client-reload never", 64,
+      "Error: The value 'never' is invalid for '--client-reload "),
+    .options(
+      "--origin http://a --heuristic-maximum 1000000000", 64,
+      "httpcache: --heuristic-maximum: expected 0 to 31536000 seconds"),
+    .options(
       "--origin http://a --upgrade-timeout 0", 64,
       "httpcache: --upgrade-timeout: expected more than 0 and at most 604800 seconds"),
     .options(
@@ -124,6 +130,17 @@ struct CommandErrorTests {
       "--origin is missing; add the address of your server, such as http://127.0.0.1:8000", status: 64),
     .file(
       "origin: http://a\norign: http://a\n", "proxy.yaml:2: unknown option 'orign'; did you mean 'origin'?"),
+    .file(
+      "origin: http://a\nrules:\n  - lifetime: 1h\n  - lifetime: soon\n",
+      "proxy.yaml:4: rules: rule 2: lifetime: expected a time, such as 30s, 10m, 12h or 7d, found 'soon'"),
+    .file("rules: 5\n", "proxy.yaml:1: rules: expected a list of rules, found '5'"),
+    .file(
+      "rules:\n  - name: a\n    match:\n      pth: /a\n    bypass: true\n",
+      "proxy.yaml:4: rules: rule 1: unknown part of a match 'pth'; there are host, path, "),
+    .file(
+      "rules:\n  - match: { status: 404 }\n    ignore-query: all\n",
+      "proxy.yaml:2: rules: rule 1: ignore-query is decided before there is a response"),
+    .file("rules: []\nrules: []\n", "proxy.yaml:2: 'rules' is set more than once; remove one"),
     .file("colour-of-the-bikeshed: 1", "proxy.yaml:1: unknown option 'colour-of-the-bikeshed'; "),
     .file("origin = http://a\n", "proxy.yaml:1: expected `origin: http://a`, found `origin = http://a`"),
     .file(

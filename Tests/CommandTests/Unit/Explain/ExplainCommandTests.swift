@@ -91,7 +91,7 @@ struct ExplainCommandTests {
       Row(fields: "Vary: Accept-Encoding", expected: ["accept-encoding absent"]),
       Row(
         fields: "Last-Modified: Sun, 06 Nov 1994 08:32:52 GMT",
-        expected: ["a tenth of the time from Last-Modified", "[RFC 9111 §4.2.2]", "Yes, while fresh."]),
+        expected: ["a share of the time from Last-Modified", "[RFC 9111 §4.2.2]", "Yes, while fresh."]),
       Row(
         fields: "Cache-Control: max-age=60, no-cache",
         expected: ["Not without a request to the origin. \(CacheEngine.Reason.storedNoCache.sentence)"]),

@@ -9,7 +9,7 @@ import Testing
 struct ReasonTests {
   @Test("Every reason has a section and one sentence of text", arguments: CacheEngine.Reason.allCases)
   func texts(reason: CacheEngine.Reason) {
-    let others = ["Policy", "Application", "Store", "QUERY draft", "Clear-Site-Data", "Shared tier"]
+    let others = ["Policy", "Application", "Rule", "Store", "QUERY draft", "Clear-Site-Data", "Shared tier"]
     #expect(reason.section.hasPrefix("RFC ") || others.contains(reason.section))
     if reason.section.hasPrefix("RFC ") { #expect(reason.section.contains(" §")) }
     #expect(reason.sentence.count > 15)

@@ -62,6 +62,20 @@ struct SharedCookiesTests {
   }
 
   @Test(
+    "By default, a response with Set-Cookie is stored only if declared for shared caches",
+    arguments: declarations)
+  func declaredForShared(row: (lines: [String], isRefused: Bool)) {
+    let engine = CacheEngine(.init(kind: .shared, targets: ["CDN-Cache-Control"]))
+    let isForShared = row.lines.contains {
+      $0.contains("public") || $0.contains("s-maxage") || $0.hasPrefix("CDN-")
+        // The cookie is not stored.
+        || $0.contains("max-age=60, no-cache=\"set-cookie\"")
+    }
+    let outcome = engine.firstOutcome(request(), Self.answer(200, row.lines))
+    #expect(outcome.refusal == (row.isRefused || !isForShared ? .cookiesNotShared : nil))
+  }
+
+  @Test(
     "A private cache stores a response with Set-Cookie like any other", arguments: declarations,
     CacheEngine.SetCookieUse.allCases)
   func privately(row: (lines: [String], isRefused: Bool), use: CacheEngine.SetCookieUse) throws {

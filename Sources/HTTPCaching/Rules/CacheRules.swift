@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+/// Rules by host and path: what an origin did not say about caching, said by an operator.
+///
+/// All rules that match apply. For each setting, the first rule that names it decides. The rules are data: the proxy reads
+/// them from its configuration file, and an application may keep them in JSON.
+///
+/// ```swift
+/// configuration.cacheRules = try CacheRules([
+///   CacheRule(paths: ["/static/*"]) { $0.lifetime = .seconds(86_400) },
+///   CacheRule { $0.match.cookies = ["session"]; $0.isBypassed = true },
+///   CacheRule { $0.grace = .seconds(600) },
+/// ])
+/// ```
+///
+/// A rule with a setting for requests is decided before there is a response, so its match cannot name one. See
+/// <doc:Rules> for all settings.
+public struct CacheRules: Hashable, Sendable {
+  /// The rules, in order.
+  public let rules: [CacheRule]
+
+  /// No rules.
+  public init() { rules = [] }
+
+  /// Makes a list of rules.
+  ///
+  /// - Throws: ``Fault`` for a rule that says nothing, contradicts itself, or could never apply.
+  public init(_ rules: [CacheRule]) throws(Fault) {
+    self.rules = rules
+    for (index, rule) in rules.enumerated() {
+      if let text = rule.fault { throw Fault("\(name(of: index)): \(text)", line: nil) }
+    }
+  }
+
+  /// Returns the name of a rule.
+  func name(of index: Int) -> String { rules[index].name ?? "rule \(index + 1)" }
+
+  /// An error in rules.
+  public struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What is wrong, and what is expected.
+    public let text: String
+    /// The line, counted from 1, if the format has lines.
+    public let line: Int?
+
+    init(_ text: String, line: Int?) {
+      (self.text, self.line) = (text, line)
+    }
+
+    public var description: String { (line.map { "line \($0): " } ?? "") + text }
+  }
+}
+
+extension CacheRules: Codable {
+  /// Reads the rules from a list: see <doc:Rules> for its form.
+  public init(from decoder: any Decoder) throws {
+    do {
+      try self.init(reading: RuleNode(from: decoder))
+    } catch let fault as Fault {
+      throw DecodingError.dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: fault.text))
+    }
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    try RuleNode(.list(rules.map(\.node))).encode(to: encoder)
+  }
+}
+
+extension CacheRule {
+  /// What is wrong with the rule; `nil` if nothing is.
+  var fault: String? {
+    for host in match.hosts where host.isEmpty || host.contains("/") || host.contains(":") {
+      return
+        "host: expected a host without scheme and port, such as www.example.com or *.example.com, found '\(host)'"
+    }
+    for host in match.hosts where host.dropFirst(host.hasPrefix("*.") ? 2 : 0).contains("*") {
+      return "host: `*` may only be the first label, as in *.example.com, found '\(host)'"
+    }
+    for path in match.paths where !path.hasPrefix("/") && !path.hasPrefix("*") {
+      return "path: expected a path from its first slash, such as /static/*, found '\(path)'"
+    }
+    for path in match.paths where path.contains("?") || path.contains("#") {
+      return "path: a path ends before the query, which `parameter` matches; found '\(path)'"
+    }
+    let given = RuleSetting.all.filter { $0.write(self) != nil }
+    guard !given.isEmpty else { return "sets nothing: name a setting, such as `lifetime`" }
+    if match.isOfResponse, let setting = given.first(where: { $0.phase != .response }) {
+      return
+        "\(setting.name) is decided before there is a response, so the match cannot name status, type or size"
+    }
+    if match.needsMoreThanTarget, let setting = given.first(where: { $0.phase == .target }) {
+      return
+        "\(setting.name) changes the key, which must follow from host and path alone so that a purge finds it"
+    }
+    if lifetime != nil, defaultLifetime != nil {
+      return "lifetime leaves nothing to default-lifetime: name one of them"
+    }
+    if let percent = heuristicPercent, !(0...100).contains(percent) {
+      return "heuristic-share: expected 0 to 100, found \(percent)"
+    }
+    let durations = [lifetime, defaultLifetime, heuristicMaximum, grace, staleIfError]
+    if durations.contains(where: { $0.map { $0 < .zero } ?? false }) { return "a time cannot be negative" }
+    return nil
+  }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import CacheMutex
+import HTTPCacheEngine
+import HTTPTypes
+
+/// Judging by the rules that concern a request. The engine is not passed on: to copy its configuration would cost a request
+/// without rules more than the decision.
+extension HTTPCache {
+  @inline(__always)
+  func plan(
+    for request: HTTPRequest, by ruled: RuledRequest?, policy: RequestCachePolicy,
+    candidates: [StoredResponse], now: Timestamp, revalidatesInBackground: Bool = true,
+    isReloadMet: Bool = false
+  ) -> CacheEngine.Plan {
+    guard let ruled else {
+      return engine.plan(
+        for: request, policy: policy, candidates: candidates, now: now,
+        revalidatesInBackground: revalidatesInBackground, isReloadMet: isReloadMet)
+    }
+    return ruled.engine.plan(
+      for: request, policy: policy, candidates: candidates, now: now,
+      revalidatesInBackground: revalidatesInBackground, isReloadMet: isReloadMet)
+  }
+
+  @inline(__always)
+  func outcome(of exchange: CacheEngine.Exchange, by ruled: RuledRequest?) -> CacheEngine.Outcome {
+    guard let ruled else { return engine.outcome(of: exchange) }
+    return ruled.engine.outcome(of: exchange)
+  }
+}
+
+extension HTTPCache {
+  /// The rules by host and path that the cache follows: at first ``Configuration/cacheRules``.
+  ///
+  /// A request that has begun keeps the rules it began with. Responses stay stored as they are: a setting for storing, such
+  /// as ``CacheRule/lifetime``, has an effect when a response is next stored or validated, and one for stale responses at
+  /// once.
+  public var rules: CacheRules {
+    get { currentRules.table?.rules ?? CacheRules() }
+    set { currentRules.set(RuleTable(newValue, configuration.rules)) }
+  }
+
+  /// How many requests each of the rules has matched since they were set, in their order.
+  public var ruleCounts: [(name: String, requests: Int)] { currentRules.table?.counts.all ?? [] }
+}
+
+/// The rules of a cache, which may be exchanged.
+final class CurrentRules: Sendable {
+  private let hasTable: Atomic<Bool>
+  private let kept: Mutex<RuleTable?>
+
+  init(_ table: RuleTable?) {
+    hasTable = Atomic(table != nil)
+    kept = Mutex(table)
+  }
+
+  /// `nil` without rules: then, no lock is taken.
+  var table: RuleTable? {
+    @inline(__always)
+    get { hasTable.load(ordering: .acquiring) ? kept.withLock { $0 } : nil }
+  }
+
+  func set(_ table: RuleTable?) {
+    kept.withLock { $0 = table }
+    hasTable.store(table != nil, ordering: .releasing)
+  }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+
+/// A host and a path of a rule, with the eight bytes that exclude nearly all requests by two comparisons.
+struct RuleProbe: Sendable {
+  /// The position of the rule.
+  let index: Int
+  /// The first eight bytes of a path, as far as they are fixed.
+  let pathWord, pathMask: UInt64
+  /// The last eight bytes of a host likewise, with 0x20 in each.
+  let hostWord, hostMask: UInt64
+  private let path: Pattern
+  private let host: Pattern
+
+  private enum Pattern: Sendable {
+    case any
+    case exact([UInt8])
+    case prefix([UInt8])
+    case suffix([UInt8])
+    case glob([UInt8])
+  }
+
+  /// Returns a probe for each combination of a host and a path.
+  static func all(of match: CacheRule.Match, index: Int) -> [RuleProbe] {
+    let (hosts, paths) = (
+      match.hosts.isEmpty ? ["*"] : match.hosts, match.paths.isEmpty ? ["*"] : match.paths
+    )
+    return hosts.flatMap { host in paths.map { RuleProbe(index, host: host, path: $0) } }
+  }
+
+  private init(_ index: Int, host: String, path: String) {
+    self.index = index
+    let (host, path) = (Array(host.utf8), Array(path.utf8))
+    let star = UInt8(ascii: "*")
+    let fixed = path.prefix { $0 != star }
+    switch path.count(where: { $0 == star }) {
+    case 0: self.path = .exact(path)
+    case 1 where path.last == star: self.path = fixed.isEmpty ? .any : .prefix(Array(fixed))
+    default: self.path = .glob(path)
+    }
+    pathMask = Self.mask(fixed.count)
+    pathWord = Array(fixed).span.firstWord & pathMask
+    let end = Array(host.drop { $0 == star })
+    self.host = host.first == star ? (end.isEmpty ? .any : .suffix(end)) : .exact(host)
+    hostMask = end.isEmpty ? 0 : ~(Self.mask(8 - Swift.min(8, end.count)))
+    hostWord = end.isEmpty ? 0 : end.span.lastWord & hostMask
+  }
+
+  /// The first bytes of a word, in the order of the memory.
+  private static func mask(_ count: Int) -> UInt64 { count >= 8 ? .max : (1 << UInt64(count * 8)) - 1 }
+
+  func matches(_ path: Span<UInt8>, _ host: Span<UInt8>) -> Bool {
+    switch self.path {
+    case .any: break
+    case .exact(let bytes): if path.count != bytes.count || !path.begins(with: bytes) { return false }
+    case .prefix(let bytes): if !path.begins(with: bytes) { return false }
+    case .glob(let pattern): if !path.isLike(pattern) { return false }
+    case .suffix: return false
+    }
+    switch self.host {
+    case .any: return true
+    case .exact(let bytes): return host.count == bytes.count && host.endsIgnoringCase(with: bytes)
+    case .suffix(let bytes): return host.count > bytes.count && host.endsIgnoringCase(with: bytes)
+    case .prefix, .glob: return false
+    }
+  }
+}
+
+extension Span where Element == UInt8 {
+  /// The first eight bytes, the first in the lowest bits; zeros where there are fewer.
+  var firstWord: UInt64 {
+    if count >= 8 { return word(at: 0) }
+    var bytes: UInt64 = 0
+    for position in 0..<count { bytes |= UInt64(self[position]) << UInt64(position * 8) }
+    return bytes
+  }
+
+  /// The last eight bytes, the last in the highest bits, each with 0x20: so letters in either case are equal. Without
+  /// eight, the rest is zero.
+  var lastWord: UInt64 {
+    if count >= 8 { return word(at: count - 8) | 0x2020_2020_2020_2020 }
+    var bytes: UInt64 = 0
+    for position in 0..<count {
+      bytes |= UInt64(self[position] | 0x20) << UInt64((8 - count + position) * 8)
+    }
+    return bytes
+  }
+
+  fileprivate func begins(with bytes: [UInt8]) -> Bool {
+    guard count >= bytes.count else { return false }
+    for position in 0..<bytes.count where self[position] != bytes[position] { return false }
+    return true
+  }
+
+  /// - Parameter bytes: in lowercase.
+  fileprivate func endsIgnoringCase(with bytes: [UInt8]) -> Bool {
+    let start = count - bytes.count
+    guard start >= 0 else { return false }
+    for position in 0..<bytes.count {
+      let byte = self[start + position]
+      guard (byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte) == bytes[position] else { return false }
+    }
+    return true
+  }
+
+  /// Whether the bytes are like a pattern in which `*` stands for any text. Backtracking to the last one is enough.
+  fileprivate func isLike(_ pattern: [UInt8]) -> Bool {
+    let star = UInt8(ascii: "*")
+    var (at, place) = (0, 0)
+    var last: (at: Int, place: Int)?
+    while place < count {
+      if at < pattern.count, pattern[at] == star {
+        last = (at, place)
+        at += 1
+      } else if at < pattern.count, pattern[at] == self[place] {
+        (at, place) = (at + 1, place + 1)
+      } else if let known = last {
+        last = (known.at, known.place + 1)
+        (at, place) = (known.at + 1, known.place + 1)
+      } else {
+        return false
+      }
+    }
+    return pattern[at...].allSatisfy { $0 == star }
+  }
+
+  /// The length of the host in an authority, without the port.
+  var hostCount: Int {
+    var end = count
+    while end > 0, self[end - 1] >= 0x30, self[end - 1] <= 0x39 { end -= 1 }
+    // The digits of a port follow a colon; otherwise they are part of the host.
+    return end > 0 && self[end - 1] == UInt8(ascii: ":") ? end - 1 : count
+  }
+
+  /// Calls `body` with the path without its query.
+  @inline(__always)
+  func withPath(_ body: (Span<UInt8>) -> Void) {
+    var end = 0
+    while end < count, self[end] != UInt8(ascii: "?") { end += 1 }
+    body(extracting(0..<end))
+  }
+
+  /// Whether origins may take the path for another text: it has an escape, a repeated slash, or a segment of dots.
+  var needsDecoding: Bool {
+    var position = 0
+    while position < count {
+      let byte = self[position]
+      if byte == UInt8(ascii: "?") { return false }
+      if byte == UInt8(ascii: "%") { return true }
+      if byte == UInt8(ascii: "/"), position + 1 < count,
+        self[position + 1] == UInt8(ascii: "/") || self[position + 1] == UInt8(ascii: ".")
+      {
+        return true
+      }
+      position += 1
+    }
+    return false
+  }
+}
+
+/// Paths as origins read them.
+enum RulePath {
+  /// Returns a path without escapes, repeated slashes and segments of dots (RFC 3986 §6.2.2). The query is dropped.
+  ///
+  /// A rule that keeps private pages out of the cache would otherwise miss `/%61dmin/`, which the origin takes for
+  /// `/admin/`.
+  static func decoded(_ path: Span<UInt8>) -> [UInt8] {
+    var plain: [UInt8] = []
+    plain.reserveCapacity(path.count)
+    var position = 0
+    while position < path.count, path[position] != UInt8(ascii: "?") {
+      if path[position] == UInt8(ascii: "%"), position + 2 < path.count,
+        let high = hex(path[position + 1]), let low = hex(path[position + 2])
+      {
+        plain.append(high << 4 | low)
+        position += 3
+      } else {
+        plain.append(path[position])
+        position += 1
+      }
+    }
+    var segments: [ArraySlice<UInt8>] = []
+    let slash = UInt8(ascii: "/")
+    let parts = plain.split(separator: slash)
+    for part in parts {
+      if part.elementsEqual(".".utf8) { continue }
+      if part.elementsEqual("..".utf8) { _ = segments.popLast() } else { segments.append(part) }
+    }
+    var result: [UInt8] = []
+    for segment in segments {
+      result.append(slash)
+      result += segment
+    }
+    let endsInDots = parts.last.map { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) } ?? false
+    if plain.last == slash || endsInDots || result.isEmpty { result.append(slash) }
+    return result
+  }
+
+  private static func hex(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x37
+    case 0x61...0x66: byte - 0x57
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import CacheMutex
+import HTTPCacheEngine
+import HTTPTypes
+
+/// Rules, prepared so that those for a request are found fast.
+///
+/// Nearly all requests pay for nothing else than a comparison of two words for each rule by path or host. What a set of
+/// rules decides together is made once, and found again by the set.
+final class RuleTable: Sendable {
+  let rules: CacheRules
+  private let probes: [RuleProbe]
+  private let conditions: [RequestCondition]
+  /// The rules of the key, and whether there are any.
+  private let targetRules: [(index: Int, rule: TargetRule)]
+  /// What single rules decide, by their position: most requests are matched by one.
+  private let single: [RuledRequest]
+  private let combined = Mutex<[RuleSet: RuledRequest]>([:])
+  private let configuration: CacheEngine.Configuration
+  let counts: RuleCounts
+
+  /// So many combinations are kept; after that, they are made again.
+  private static let mostCombined = 1024
+
+  /// - Returns: `nil` without rules.
+  init?(_ rules: CacheRules, _ configuration: CacheEngine.Configuration) {
+    guard !rules.rules.isEmpty else { return nil }
+    self.rules = rules
+    self.configuration = configuration
+    conditions = rules.rules.map { RequestCondition($0.match) }
+    probes = rules.rules.indices.flatMap { RuleProbe.all(of: rules.rules[$0].match, index: $0) }
+    targetRules = rules.rules.indices.compactMap { index in
+      rules.rules[index].targetRule.map { (index, $0) }
+    }
+    counts = RuleCounts((0..<rules.rules.count).map { rules.name(of: $0) })
+    single = rules.rules.map { RuledRequest([$0], configuration) }
+  }
+
+  /// Returns what the rules decide about a request; `nil` if none matches.
+  func ruled(_ request: HTTPRequest) -> RuledRequest? {
+    let matching = matching(request)
+    if matching.isEmpty { return nil }
+    counts.count(matching)
+    if let only = matching.only { return single[only] }
+    return combined.withLock { combined in
+      if let known = combined[matching] { return known }
+      if combined.count >= Self.mostCombined { combined.removeAll() }
+      let ruled = RuledRequest(
+        rules.rules.indices.filter { matching.contains($0) }.map { rules.rules[$0] }, configuration)
+      combined[matching] = ruled
+      return ruled
+    }
+  }
+
+  /// The rules that match a request, whatever its response.
+  func matching(_ request: HTTPRequest) -> RuleSet {
+    matching(scheme: request.scheme, request.authority ?? "", request.path ?? "/") { [conditions] index in
+      conditions[index].isMet(by: request)
+    }
+  }
+
+  private func matching(
+    scheme: String?, _ authority: String, _ path: String, _ isMet: (Int) -> Bool
+  ) -> RuleSet {
+    var set = RuleSet(capacity: conditions.count)
+    path.withFieldBytes { path in
+      // What origins take for the same path is the same here.
+      if path.needsDecoding {
+        RulePath.decoded(path).span.withPath { find($0, authority, &set, isMet) }
+      } else {
+        path.withPath { find($0, authority, &set, isMet) }
+      }
+    }
+    return set
+  }
+
+  @inline(__always)
+  private func find(_ path: Span<UInt8>, _ authority: String, _ set: inout RuleSet, _ isMet: (Int) -> Bool) {
+    authority.withFieldBytes { authority in
+      let host = authority.extracting(0..<authority.hostCount)
+      let (pathWord, hostWord) = (path.firstWord, host.lastWord)
+      for probe in probes {
+        guard pathWord & probe.pathMask == probe.pathWord, hostWord & probe.hostMask == probe.hostWord,
+          probe.matches(path, host), !set.contains(probe.index), isMet(probe.index)
+        else { continue }
+        set.insert(probe.index)
+      }
+    }
+  }
+
+  /// Returns the target that stands for a target by the rules that match it.
+  func keyed(_ target: TargetURI) -> TargetURI {
+    guard !targetRules.isEmpty, target.path.utf8.contains(UInt8(ascii: "?")) else { return target }
+    // Such rules match by host and path only.
+    let set = matching(scheme: target.scheme, target.authority, target.path) { [conditions] index in
+      conditions[index].isEmpty
+    }
+    guard !set.isEmpty else { return target }
+    // For each of the two settings, the first rule that names it decides.
+    var (ignores, sorts) = (false, false)
+    var keyed = target
+    for (index, _) in targetRules where set.contains(index) {
+      let rule = rules.rules[index]
+      if !ignores, let names = rule.ignoredParameters {
+        ignores = true
+        keyed = TargetRule.dropping(names)(keyed)
+      }
+      if !sorts, let isSorted = rule.sortsParameters {
+        sorts = true
+        if isSorted { keyed = TargetRule.sortingParameters(keyed) }
+      }
+    }
+    return keyed
+  }
+
+  /// Whether the key of a request may be that of another target.
+  func mayChangeKey(of request: HTTPRequest) -> Bool {
+    !targetRules.isEmpty && request.path?.utf8.contains(UInt8(ascii: "?")) == true
+  }
+}
+
+extension CacheRule {
+  /// What the rule makes of the key; `nil` if nothing.
+  fileprivate var targetRule: TargetRule? {
+    switch (ignoredParameters, sortsParameters) {
+    case (nil, nil): nil
+    case (let names?, true?): .dropping(names).then(.sortingParameters)
+    case (let names?, _): .dropping(names)
+    case (nil, _?): .sortingParameters
+    }
+  }
+}
+
+extension TargetRule {
+  /// Drops the selected parameters of the query.
+  fileprivate static func dropping(_ names: CacheRule.NameSelection) -> TargetRule {
+    switch names {
+    case .all: .ignoringQuery
+    case .named(let names): .droppingParameters(names)
+    case .allBut(let names): .keepingParameters(names)
+    }
+  }
+}
+
+/// A set of rules, by their positions.
+struct RuleSet: Hashable, Sendable {
+  private var first: UInt64 = 0
+  /// Empty with 64 rules at most.
+  private var rest: [UInt64]
+
+  init(capacity: Int) { rest = capacity <= 64 ? [] : Array(repeating: 0, count: (capacity - 1) / 64) }
+
+  var isEmpty: Bool { first == 0 && rest.allSatisfy { $0 == 0 } }
+
+  /// The position of the only rule; `nil` if there are several, or it is beyond the first 64.
+  var only: Int? {
+    first.nonzeroBitCount == 1 && rest.allSatisfy { $0 == 0 } ? first.trailingZeroBitCount : nil
+  }
+
+  func contains(_ index: Int) -> Bool {
+    index < 64 ? first >> UInt64(index) & 1 != 0 : rest[index / 64 - 1] >> UInt64(index % 64) & 1 != 0
+  }
+
+  mutating func insert(_ index: Int) {
+    if index < 64 { first |= 1 << UInt64(index) } else { rest[index / 64 - 1] |= 1 << UInt64(index % 64) }
+  }
+
+  func forEach(_ body: (Int) -> Void) {
+    var bits = first
+    while bits != 0 {
+      body(bits.trailingZeroBitCount)
+      bits &= bits - 1
+    }
+    for (word, var bits) in rest.enumerated() {
+      while bits != 0 {
+        body((word + 1) * 64 + bits.trailingZeroBitCount)
+        bits &= bits - 1
+      }
+    }
+  }
+}
+
+/// How often each rule matched a request.
+final class RuleCounts: Sendable {
+  private final class Count: Sendable {
+    let name: String
+    let requests = Atomic<Int>(0)
+
+    init(_ name: String) { self.name = name }
+  }
+
+  private let counts: [Count]
+
+  init(_ names: [String]) { counts = names.map { Count($0) } }
+
+  @inline(__always)
+  func count(_ set: RuleSet) {
+    set.forEach { counts[$0].requests.wrappingAdd(1, ordering: .relaxed) }
+  }
+
+  var all: [(name: String, requests: Int)] {
+    counts.map { ($0.name, $0.requests.load(ordering: .relaxed)) }
+  }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPTypes
+
+/// What the rules that match a request decide together. It is shared by all requests that the same rules match.
+final class RuledRequest: Sendable {
+  /// Judges the requests and their responses.
+  let engine: CacheEngine
+  /// Whether the cache takes no part.
+  let isBypassed: Bool
+  private let removedCookies: CacheRule.NameSelection?
+  private let removedFields: [HTTPField.Name]
+  private let contentCodings: [String]?
+  private let partitionCookie: String?
+  private let partitionField: HTTPField.Name?
+
+  /// - Parameter rules: the rules, in order.
+  init(_ rules: [CacheRule], _ configuration: CacheEngine.Configuration) {
+    isBypassed = rules.first { $0.isBypassed != nil && !$0.match.isOfResponse }?.isBypassed ?? false
+    // What is excluded passes as it is: to remove the cookies of all pages would sign out who is excluded for a cookie.
+    let rules = isBypassed ? [] : rules
+    /// For each setting, the first rule that names it decides.
+    func first<Value>(_ path: KeyPath<CacheRule, Value?>) -> Value? {
+      rules.lazy.compactMap { $0[keyPath: path] }.first
+    }
+    removedCookies = first(\.removedCookies)
+    removedFields = (first(\.removedRequestFields) ?? []).compactMap { HTTPField.Name($0) }
+    contentCodings = first(\.contentCodings)?.map(\.lowercasedASCII)
+    // Either separates; a rule that names both separates by the cookie.
+    partitionCookie = first(\.partitionCookie)
+    partitionField = first(\.partitionField).flatMap { HTTPField.Name($0) }
+    var configuration = configuration
+    if let reload = first(\.reload) { configuration.reload = reload }
+    var ruling = CacheEngine.Ruling()
+    ruling.isBypassed = isBypassed
+    ruling.selectingNames = (first(\.keyFields) ?? []).map(\.lowercasedASCII)
+    ruling.rules = rules.flatMap(\.responseRules)
+    configuration.ruling = ruling
+    engine = CacheEngine(configuration)
+  }
+
+  /// Whether the request changes before it is looked up.
+  private var rewrites: Bool { removedCookies != nil || !removedFields.isEmpty || contentCodings != nil }
+
+  /// Returns the request as it is looked up and sent.
+  func rewritten(_ request: HTTPRequest) -> HTTPRequest {
+    guard rewrites else { return request }
+    var request = request
+    for name in removedFields { request.headerFields[fields: name] = [] }
+    if let removedCookies, request.headerFields.contains(.cookie) {
+      request.headerFields[values: .cookie] = request.headerFields[values: .cookie].compactMap {
+        Cookies.without(removedCookies, in: $0)
+      }
+    }
+    if let contentCodings, request.headerFields.contains(.acceptEncoding) {
+      let accepted = contentCodings.filter { ContentCoding.areAccepted([$0], by: request.headerFields) }
+      request.headerFields[.acceptEncoding] = accepted.isEmpty ? nil : accepted.joined(separator: ", ")
+    }
+    return request
+  }
+
+  /// Returns the partition of a request, by the value of a cookie or field; `nil` if it has none, or no rule says it.
+  ///
+  /// - Parameter request: the request as the client sent it.
+  func partition(of request: HTTPRequest) -> String? {
+    if let partitionCookie {
+      return request.headerFields[values: .cookie].lazy
+        .compactMap { Cookies.value(of: partitionCookie, in: $0) }.first.map { SHA256.hexDigest(of: $0.utf8) }
+    }
+    guard let partitionField, let value = request.headerFields[partitionField] else { return nil }
+    return engine.configuration.withheldFields.contains(partitionField.canonicalName)
+      ? SHA256.hexDigest(of: value.utf8) : value
+  }
+}
+
+extension CacheRule {
+  /// What the rule decides about responses.
+  fileprivate var responseRules: [CacheEngine.ResponseRule] {
+    var rules: [CacheEngine.ResponseRule] = []
+    func add(_ statuses: [ClosedRange<Int>], _ decide: (inout CacheEngine.ResponseRule.Decision) -> Void) {
+      var rule = CacheEngine.ResponseRule()
+      rule.condition.statuses = statuses
+      rule.condition.mediaTypes = match.mediaTypes
+      rule.condition.lengths = match.sizes.map { Int64($0.lowerBound)...Int64($0.upperBound) }
+      decide(&rule.decision)
+      if rule.decision != .init() { rules.append(rule) }
+    }
+    for status in statusLifetimes ?? [] {
+      add([status.statuses]) { $0.lifetime = .init(status.lifetime, isDefault: false) }
+    }
+    // An error must not last as long as the content that was requested.
+    add(match.statuses.isEmpty ? [200...399] : match.statuses) { decision in
+      decision.lifetime =
+        lifetime.map { .init($0, isDefault: false) } ?? defaultLifetime.map { .init($0, isDefault: true) }
+    }
+    add(match.statuses) { decision in
+      decision.usesHeuristics = usesHeuristics
+      decision.heuristicPercent = heuristicPercent
+      decision.heuristicMaximum = heuristicMaximum
+      // A rule for requests keeps the cache out of them altogether.
+      decision.isRefused = match.isOfResponse || isBypassed == false ? isBypassed : nil
+      decision.maximumLength = maximumSize.map { Int64($0) }
+      decision.grace = grace.map { DeltaSeconds($0.wholeSeconds) }
+      decision.staleIfError = staleIfError.map { DeltaSeconds($0.wholeSeconds) }
+      decision.errors = errors.map { .init(statuses: $0.statuses, includesFailures: $0.includesFailures) }
+      decision.overrulesMustRevalidate = servesStaleDespiteMustRevalidate
+      decision.setCookie = setCookie
+      decision.storesNoStore = storesNoStore
+      decision.sharesPrivate = sharesPrivate
+      decision.sharesAuthorized = sharesAuthorized
+      decision.removedFields = removedResponseFields?.compactMap { HTTPField.Name($0) }
+      decision.setFields = setResponseFields.map { fields in
+        HTTPFields(
+          fields.compactMap { field in
+            HTTPField.Name(field.name).map { HTTPField(name: $0, value: field.value) }
+          })
+      }
+    }
+    return rules
+  }
+}
+
+extension CacheEngine.ResponseRule.Lifetime {
+  fileprivate init(_ lifetime: Duration, isDefault: Bool) {
+    self.init(milliseconds: lifetime.wholeMilliseconds, isDefault: isDefault)
+  }
+}
+
+/// `Cookie` (RFC 6265 §5.4): `name=value; name=value`.
+enum Cookies {
+  /// Returns a field value without some cookies; `nil` if none are left.
+  static func without(_ names: CacheRule.NameSelection, in value: String) -> String? {
+    let kept = pairs(value).filter { !names.contains($0.name) }
+    return kept.isEmpty ? nil : kept.map(\.pair).joined(separator: "; ")
+  }
+
+  static func value(of name: String, in value: String) -> String? {
+    pairs(value).first { $0.name.utf8.elementsEqual(name.utf8) }.map { String($0.value) }
+  }
+
+  static func contain(_ name: String, in value: String) -> Bool {
+    pairs(value).contains { $0.name.matches(name: name) }
+  }
+
+  private static func pairs(_ value: String) -> [(name: Substring, value: Substring, pair: Substring)] {
+    value.split(separator: ";").map { part in
+      let pair = part.drop { $0 == " " || $0 == "\t" }
+      let name = pair.prefix { $0 != "=" }
+      return (name, pair.dropFirst(name.count + 1), pair)
+    }.filter { !$0.pair.isEmpty }
+  }
+}
+
+/// What a rule requires of a request beyond its host and path.
+struct RequestCondition: Sendable {
+  private let methods: [String]
+  private let fields: [(name: HTTPField.Name, values: [String])]
+  private let cookies: [String]
+  private let parameters: [String]
+  /// Whether all requests meet it.
+  let isEmpty: Bool
+
+  init(_ match: CacheRule.Match) {
+    (methods, cookies, parameters) = (match.methods, match.cookies, match.parameters)
+    fields = match.fields.compactMap { condition in
+      HTTPField.Name(condition.name).map { ($0, condition.values) }
+    }
+    isEmpty = methods.isEmpty && fields.isEmpty && cookies.isEmpty && parameters.isEmpty
+  }
+
+  func isMet(by request: HTTPRequest) -> Bool {
+    if isEmpty { return true }
+    if !methods.isEmpty, !methods.contains(request.method.rawValue) { return false }
+    for (name, values) in fields {
+      guard request.headerFields.contains(name) else { return false }
+      if !values.isEmpty, !request.headerFields[values: name].contains(where: { values.contains($0) }) {
+        return false
+      }
+    }
+    if !cookies.isEmpty {
+      let lines = request.headerFields[values: .cookie]
+      guard lines.contains(where: { line in cookies.contains { Cookies.contain($0, in: line) } }) else {
+        return false
+      }
+    }
+    if parameters.isEmpty { return true }
+    guard let path = request.path, let mark = path.utf8.firstIndex(of: UInt8(ascii: "?")) else {
+      return false
+    }
+    return path[path.utf8.index(after: mark)...].split(separator: "&").contains { parameter in
+      let name = parameter.prefix { $0 != "=" }
+      return parameters.contains { name.matches(name: $0) }
+    }
+  }
+}

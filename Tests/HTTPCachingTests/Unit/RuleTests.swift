@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import BenchmarkHarness
+import Foundation
+import HTTPCacheEngine
+import HTTPTypes
+import TestSupport
+import Testing
+
+@testable import HTTPCaching
+
+/// What each setting does is in the scenarios of `rules.json`.
+@Suite("Rules by host and path", .timeLimit(.minutes(10)))
+struct RuleTests {
+  static func rules(_ json: String) throws -> CacheRules {
+    try JSONDecoder().decode(CacheRules.self, from: Data(json.utf8))
+  }
+
+  // MARK: - Texts
+
+  @Test(
+    "Each setting and each part of a match is read, and written as it is read",
+    arguments: [
+      #""lifetime": "1h30m""#, #""default-lifetime": 90"#,
+      #""status-lifetimes": {"404": "30s", "5xx": "500ms"}"#,
+      #""bypass": "yes""#, #""heuristics": false, "heuristic-share": "20%", "heuristic-maximum": "1w""#,
+      #""maximum-size": "10MB", "store-no-store": true, "share-private": false"#,
+      #""grace": "1d", "stale-if-error": "0s", "errors": ["500-504", "failure"]"#,
+      #""stale-despite-must-revalidate": true, "reload": "validate-once""#,
+      #""ignore-query": "all", "sort-query": true"#, #""ignore-query": ["utm_*", "fbclid"]"#,
+      #""remove-cookies": {"all-but": ["lang", "theme"]}, "remove-request-fields": ["X-A", "X-B"]"#,
+      #""remove-response-fields": "Server", "set-response-fields": {"X-A": "a, b"}, "set-cookie": "declared""#,
+      #""key-fields": "X-Device", "content-codings": ["gzip", "br"], "partition-cookie": "u""#,
+      #""partition-field": "X-Tenant", "share-authorized": true"#,
+      #""match": {"host": ["a.example", "*.b.example"], "path": "/x/*", "method": "GET"}, "grace": 1"#,
+      #""match": {"field": {"X-A": ["1", "2"]}, "cookie": "s*", "parameter": ["preview"]}, "bypass": true"#,
+      #""match": {"field": ["X-A", "X-B"]}, "bypass": true"#,
+      #""match": {"status": ["404", "5xx"], "type": "image/*", "size": "1KB-10MB"}, "lifetime": 5"#,
+      #""name": "big", "match": {"size": "1GB-"}, "bypass": true"#,
+    ])
+  func reading(members: String) throws {
+    let rules = try Self.rules("[{\(members)}]")
+    #expect(rules.rules.count == 1)
+    let again = try JSONDecoder().decode(CacheRules.self, from: JSONEncoder().encode(rules))
+    #expect(again == rules)
+    #expect(!rules.rules[0].settings.isEmpty)
+  }
+
+  @Test(
+    "What is wrong with a rule is said, with its name",
+    arguments: [
+      (#"{}"#, "expected a list of rules, found a mapping"), (#"[5]"#, "rule 1: expected a rule"),
+      (#"[{"lifetime": 1}, {"lifetime": "soon"}]"#, "rule 2: lifetime: expected a time, such as 30s"),
+      (#"[{"lifetime": -1}]"#, "expected a time"), (#"[{"lifetime": "1h30"}]"#, "expected a time"),
+      (#"[{"lifetime": "99999999999999999999s"}]"#, "expected a time"),
+      (#"[{"bypass": "maybe"}]"#, "bypass: expected true or false, found 'maybe'"),
+      (#"[{"match": {"path": "/a"}}]"#, "sets nothing"), (#"[{}]"#, "sets nothing"),
+      (#"[{"lifetme": 1}]"#, "unknown setting 'lifetme'; there are lifetime, "),
+      (#"[{"path": "/a", "lifetime": 1}]"#, "'path' belongs below `match:`"),
+      (
+        #"[{"match": {"paths": "/a"}, "lifetime": 1}]"#,
+        "unknown part of a match 'paths'; there are host, path"
+      ),
+      (#"[{"match": {"path": "a"}, "lifetime": 1}]"#, "path: expected a path from its first slash"),
+      (#"[{"match": {"path": "/a?b=1"}, "lifetime": 1}]"#, "a path ends before the query"),
+      (#"[{"match": {"host": "http://a.example"}, "lifetime": 1}]"#, "host: expected a host without scheme"),
+      (
+        #"[{"match": {"host": "a.example:80"}, "lifetime": 1}]"#,
+        "host: expected a host without scheme and port"
+      ),
+      (#"[{"match": {"host": "www.*.example"}, "lifetime": 1}]"#, "`*` may only be the first label"),
+      (
+        #"[{"match": {"status": 404}, "ignore-query": "all"}]"#,
+        "ignore-query is decided before there is a response"
+      ),
+      (#"[{"match": {"type": "a/b"}, "remove-cookies": "all"}]"#, "remove-cookies is decided before"),
+      (#"[{"match": {"size": "1KB-"}, "reload": "ignore"}]"#, "reload is decided before"),
+      (
+        #"[{"match": {"cookie": "a"}, "ignore-query": "all"}]"#,
+        "changes the key, which must follow from host and path"
+      ),
+      (#"[{"match": {"method": "GET"}, "sort-query": true}]"#, "sort-query changes the key"),
+      (#"[{"match": {"status": "9"}, "lifetime": 1}]"#, "status: expected a status code such as 404"),
+      (#"[{"match": {"status": "504-500"}, "lifetime": 1}]"#, "status: expected a status code"),
+      (#"[{"match": {"size": "2KB-1KB"}, "lifetime": 1}]"#, "size: expected a range of sizes"),
+      (#"[{"match": {"type": "html"}, "lifetime": 1}]"#, "type: expected a media type"),
+      (#"[{"lifetime": 1, "default-lifetime": 2}]"#, "lifetime leaves nothing to default-lifetime"),
+      (#"[{"heuristic-share": "120%"}]"#, "heuristic-share: expected 0 to 100"),
+      (#"[{"set-cookie": "keep"}]"#, "set-cookie: expected declared, store, strip, bypass, found 'keep'"),
+      (#"[{"reload": "validateOnce"}]"#, "reload: expected honor, validate-once, ignore"),
+      (#"[{"set-response-fields": {"X A": "1"}}]"#, "set-response-fields: expected fields"),
+      (#"[{"remove-response-fields": ["a b"]}]"#, "remove-response-fields: expected the name of a field"),
+      (#"[{"errors": ["timeout"]}]"#, "errors: expected status codes such as 500 or 5xx, and `failure`"),
+      (
+        #"[{"ignore-query": {"but": ["a"]}}]"#, "ignore-query: expected `all`, a list of names, or `all-but:`"
+      ),
+      (#"[{"name": "x", "grace": "1y"}]"#, "grace: expected a time"),
+      (#"[{"maximum-size": "1XB"}]"#, "maximum-size: expected a size"),
+      (#"[{"lifetime": null}]"#, "found nothing"),
+      (#"[{"match": 5, "lifetime": 1}]"#, "expected the parts of a match"),
+    ])
+  func faults(json: String, text: String) {
+    #expect {
+      _ = try Self.rules(json)
+    } throws: { error in
+      guard case .dataCorrupted(let context)? = error as? DecodingError else { return false }
+      return context.debugDescription.contains(text)
+    }
+  }
+
+  @Test("Rules made in Swift are checked like those that are read")
+  func madeInSwift() throws {
+    let rules = try CacheRules([
+      CacheRule(name: "static", hosts: ["a.example"], paths: ["/static/*"]) { $0.lifetime = .seconds(60) }
+    ])
+    #expect(
+      rules
+        == (try Self.rules(
+          #"[{"name": "static", "match": {"host": "a.example", "path": "/static/*"}, "lifetime": 60}]"#)))
+    #expect(throws: CacheRules.Fault.self) { try CacheRules([CacheRule(paths: ["/a"])]) }
+    #expect(throws: CacheRules.Fault.self) { try CacheRules([CacheRule { $0.grace = .seconds(-1) }]) }
+  }
+
+  @Test("The page for operators lists all parts of a match and all settings, with their phase")
+  func page() throws {
+    let lines = try Repository.text("Documentation/Operating/Rules.md").split(separator: "\n")
+    func names(after heading: String) -> [[String]] {
+      lines.drop { $0 != heading }.dropFirst().prefix { !$0.hasPrefix("## ") }.filter { $0.hasPrefix("| `") }
+        .map { $0.split(separator: "|").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " `")) } }
+    }
+    #expect(names(after: "## Match").map { $0[0] } == RuleSetting.matches.map(\.name))
+    #expect(
+      names(after: "## Settings").map { "\($0[0]) \($0[1])" }
+        == RuleSetting.all.map { "\($0.name) \($0.phase)" })
+  }
+
+  // MARK: - Matching
+
+  @Test(
+    "A rule matches by host, path, method, field, cookie and parameter",
+    arguments: [
+      (#"{"path": "/a"}"#, "http://h.example/a", true), (#"{"path": "/a"}"#, "http://h.example/a?b", true),
+      (#"{"path": "/a"}"#, "http://h.example/a/", false), (#"{"path": "/a"}"#, "http://h.example/A", false),
+      (#"{"path": "/a*"}"#, "http://h.example/ab/c", true),
+      (#"{"path": "/a/*"}"#, "http://h.example/a", false),
+      (#"{"path": "/long/prefix/*"}"#, "http://h.example/long/prefiy/a", false),
+      (#"{"path": "/long/prefix/*"}"#, "http://h.example/long/prefix/", true),
+      (#"{"path": "*.css"}"#, "http://h.example/x/y.css?v=1", true),
+      (#"{"path": "*.css"}"#, "http://h.example/a.csss", false),
+      (#"{"path": "/*/feed/*"}"#, "http://h.example/a/b/feed/c", true),
+      (#"{"path": "/*/feed"}"#, "http://h.example/feed", false),
+      (#"{"path": ["/a", "/b"]}"#, "http://h.example/b", true),
+      (#"{"path": "*"}"#, "http://h.example/", true),
+      // As origins read them.
+      (#"{"path": "/admin/*"}"#, "http://h.example/%61dmin/x", true),
+      (#"{"path": "/admin/*"}"#, "http://h.example//admin/x", true),
+      (#"{"path": "/admin/*"}"#, "http://h.example/./admin/x", true),
+      (#"{"path": "/admin/*"}"#, "http://h.example/a/../admin/x", true),
+      (#"{"path": "/admin/*"}"#, "http://h.example/a/%2e%2E/admin/x", true),
+      (#"{"path": "/admin/"}"#, "http://h.example/admin/x/..", true),
+      (#"{"path": "/admin"}"#, "http://h.example/%61dmin?a=%2F", true),
+      (#"{"path": "/a b"}"#, "http://h.example/a%20b", true),
+      (#"{"path": "/%"}"#, "http://h.example/%2", false),
+      (#"{"host": "h.example"}"#, "http://h.example/", true),
+      (#"{"host": "H.Example"}"#, "http://h.EXAMPLE:8080/", true),
+      (#"{"host": "h.example"}"#, "http://xh.example/", false), (#"{"host": "h"}"#, "http://h/", true),
+      (#"{"host": "*.example"}"#, "http://h.example/", true),
+      (#"{"host": "*.h.example"}"#, "http://h.example/", false),
+      (#"{"host": "*.h.example"}"#, "http://a.b.h.example/", true),
+      (#"{"host": ["a", "b.example"]}"#, "http://b.example:80/", true),
+      (#"{"host": "a.example", "path": "/b"}"#, "http://a.example/c", false),
+      (#"{"method": ["GET", "HEAD"]}"#, "http://h.example/", true),
+      (#"{"method": "HEAD"}"#, "http://h.example/", false),
+      (#"{"field": "X-A"}"#, "http://h.example/", true),
+      (#"{"field": {"X-A": "2"}}"#, "http://h.example/", false),
+      (#"{"field": {"x-a": ["2", "1"]}}"#, "http://h.example/", true),
+      (#"{"field": ["X-A", "X-B"]}"#, "http://h.example/", false),
+      (#"{"cookie": "session"}"#, "http://h.example/", true),
+      (#"{"cookie": "sess*"}"#, "http://h.example/", true),
+      (#"{"cookie": "ession"}"#, "http://h.example/", false),
+      (#"{"cookie": ["x", "lang"]}"#, "http://h.example/", true),
+      (#"{"parameter": "preview"}"#, "http://h.example/?a=1&preview", true),
+      (#"{"parameter": "p*"}"#, "http://h.example/?pq=2", true),
+      (#"{"parameter": "preview"}"#, "http://h.example/preview", false),
+    ])
+  func matching(match: String, url: String, isMatched: Bool) throws {
+    let rules = try Self.rules(#"[{"match": \#(match), "reload": "ignore"}]"#)
+    let table = try #require(RuleTable(rules, .init(kind: .shared)))
+    #expect((table.ruled(try Self.request(url)) != nil) == isMatched)
+    #expect(table.counts.all.map(\.requests) == [isMatched ? 1 : 0])
+  }
+
+  static func request(_ url: String) throws -> HTTPRequest {
+    let target = try #require(TargetURI(absolute: url))
+    // The authority as the client wrote it.
+    let authority = url.dropFirst(7).prefix { $0 != "/" }
+    var request = HTTPRequest(
+      method: .get, scheme: target.scheme, authority: String(authority), path: target.path)
+    request.headerFields[try #require(HTTPField.Name("X-A"))] = "1"
+    request.headerFields[.cookie] = "lang=de; session=1"
+    return request
+  }
+
+  /// Whether a text is like a pattern in which `*` stands for any text, in the plainest way.
+  static func isLike(_ text: Substring, _ pattern: Substring) -> Bool {
+    guard let first = pattern.first else { return text.isEmpty }
+    if first != "*" { return text.first == first && isLike(text.dropFirst(), pattern.dropFirst()) }
+    return text.indices.contains { isLike(text[$0...], pattern.dropFirst()) }
+      || isLike("", pattern.dropFirst())
+  }
+
+  @Test("A hundred rules match like a plain comparison of each", arguments: 0..<8)
+  func manyRules(seed: Int) throws {
+    var random = SplitMix64(seed: UInt64(seed))
+    func pick(_ texts: [String]) -> String { texts.randomElement(using: &random) ?? "" }
+    let pieces = [
+      "/", "/a", "/ab", "/abcdefgh", "/abcdefghi", "/*", "*", "/a*", "/abcdefgh*", "*b", "/a*b*c", "/s/*",
+    ]
+    let hosts = ["a.example", "b.example", "*.example", "www.long-name.example", "*.long-name.example", "x"]
+    var list: [CacheRule] = []
+    for _ in 0..<100 {
+      let host = Bool.random(using: &random) ? [] : [pick(hosts)]
+      list.append(CacheRule(hosts: host, paths: [pick(pieces), pick(pieces)]) { $0.reload = .ignore })
+    }
+    let table = try #require(RuleTable(CacheRules(list), .init(kind: .shared)))
+    for _ in 0..<50 {
+      let host = pick(["a.example", "www.long-name.example", "x", "long-name.example"])
+      let path = pick(["/", "/a", "/ab", "/abcdefgh", "/abcdefghi/j", "/a/b/c", "/s/a.b", "/xb"])
+      let set = table.matching(try Self.request("http://\(host)\(path)"))
+      let expected = list.indices.filter { index in
+        (list[index].match.hosts.isEmpty
+          || list[index].match.hosts.contains { Self.isLike(host[...], $0[...]) })
+          && list[index].match.paths.contains { Self.isLike(path[...], $0[...]) }
+      }
+      #expect(list.indices.filter { set.contains($0) } == expected, "\(host)\(path)")
+    }
+  }
+
+  // MARK: - In a cache
+
+  @Test("The rules of a cache may be exchanged: what is decided for a hit changes at once")
+  func exchange() async throws {
+    let setting = try Setting(kind: .shared) {
+      $0.cacheRules = (try? Self.rules(#"[{"name": "a", "lifetime": "10s"}]"#)) ?? CacheRules()
+    }
+    let origin = MemoryOrigin { _, number in .ok("\(number)", [:]) }
+    #expect(try await setting.get(from: origin).text == "1")
+    #expect(try await setting.get(from: origin).reason == .freshByRule)
+    #expect(setting.cache.ruleCounts.map(\.requests) == [2])
+    setting.clock.advance(seconds: 11)
+    setting.cache.rules = try Self.rules(#"[{"name": "a", "grace": "1h"}]"#)
+    #expect(try await setting.get(from: origin).reason == .staleByRule)
+    setting.cache.rules = try Self.rules(#"[{"name": "b", "bypass": true}]"#)
+    #expect(try await setting.get(from: origin).response.reason == .fromOrigin)
+    #expect(setting.cache.ruleCounts.map(\.name) == ["b"])
+    setting.cache.rules = CacheRules()
+    #expect(setting.cache.ruleCounts.isEmpty)
+  }
+
+  @Test("A purge of a URL finds what a rule stored under a shorter one")
+  func purge() async throws {
+    let setting = try Setting(kind: .shared) {
+      $0.cacheRules =
+        (try? Self.rules(#"[{"match": {"path": "/a"}, "ignore-query": "all"}]"#)) ?? CacheRules()
+    }
+    let origin = MemoryOrigin { _, number in .ok("\(number)") }
+    #expect(try await setting.get("/a?b=1", from: origin).text == "1")
+    #expect(try await setting.get("/a?c=2", from: origin).text == "1")
+    setting.cache.remove(.target(of: .get("/a?d=3")))
+    #expect(try await setting.get("/a?b=1", from: origin).text == "2")
+    #expect(
+      try await setting.get("/b?b=1", from: origin).text
+        != (try await setting.get("/b?b=2", from: origin).text))
+  }
+
+  @Test(
+    "Reloads that arrive during a validation wait for its result, as configured",
+    arguments: CacheEngine.ReloadUse.allCases, ["no-cache", "max-age=0", "min-fresh=1000"])
+  func reloads(use: CacheEngine.ReloadUse, directive: String) async throws {
+    let setting = try Setting(kind: .shared) { $0.rules.reload = use }
+    let (first, gate) = (Gate(), Gate())
+    first.open()
+    let origin = MemoryOrigin(holding: [first, gate], each: 1) { request, number in
+      request.headerFields[.ifNoneMatch] == nil
+        ? .ok("\(number)", [.cacheControl: "max-age=60", .eTag: "\"a\""])
+        : .ok("", [.eTag: "\"a\"", .cacheControl: "max-age=60"], status: .notModified)
+    }
+    _ = try await setting.get(from: origin)
+    let reloads = (0..<20).map { _ in
+      Task { try await setting.get(from: origin, fields: [.cacheControl: directive]) }
+    }
+    switch use {
+    case .validateOnce: try await setting.cache.fetches.followers(19)
+    case .honor: try await origin.reach(21)
+    case .ignore: break
+    }
+    gate.open()
+    for reload in reloads { #expect(try await reload.value.text == "1") }
+    #expect(origin.requests.count == (use == .honor ? 21 : use == .validateOnce ? 2 : 1))
+  }
+
+  @Test("Content of unknown length is not stored beyond a rule's maximum, and reaches the client")
+  func maximumSize() async throws {
+    let setting = try Setting(kind: .shared) {
+      $0.cacheRules = (try? Self.rules(#"[{"maximum-size": 3}]"#)) ?? CacheRules()
+    }
+    let origin = MemoryOrigin { _, number in
+      TransportResponse(
+        head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"]),
+        body: MessageBody(inPieces: String(repeating: "\(number)", count: number < 3 ? 4 : 3).utf8))
+    }
+    #expect(try await setting.get(from: origin).text == "1111")
+    #expect(try await setting.get(from: origin).text == "2222")
+    #expect(try await setting.get(from: origin).text == "333")
+    #expect(try await setting.get(from: origin).text == "333")
+    #expect(setting.log.reasons(.notStored) == [.tooLarge, .tooLarge])
+  }
+
+  @Test("A handler's response begins to age when it is made, and a reload does not run the handler")
+  func localOrigin() async throws {
+    let setting = try Setting(kind: .shared)
+    let clock = setting.clock
+    let origin = MemoryOrigin { _, number in
+      clock.advance(seconds: 5)
+      return .ok("\(number)", [.cacheControl: "max-age=3"])
+    }
+    func get(_ fields: HTTPFields = [:]) async throws -> String {
+      try await setting.cache.respond(
+        to: .get(fields: fields), body: .empty, partition: nil, from: LocalOrigin(),
+        handler: origin.transport
+      ).text
+    }
+    #expect(try await get() == "1")
+    #expect(try await get() == "1")
+    #expect(try await get([.cacheControl: "no-cache"]) == "1")
+  }
+}
