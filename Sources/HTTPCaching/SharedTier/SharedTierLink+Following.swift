@@ -36,7 +36,7 @@ extension SharedTierLink {
         state.index = RemovalIndex(first: head.first)
         state.appliesAfter = number
       }
-      let isBack = isInTime && state.breaker.heard()
+      let isBack = isInTime && state.breaker.close()
       if isBack { state.reportedFailure = nil }
       return (action, isBack)
     }

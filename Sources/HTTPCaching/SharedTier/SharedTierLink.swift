@@ -23,7 +23,8 @@ final class SharedTierLink: Sendable {
     var index = RemovalIndex(first: 1)
     /// Records up to this number are in the store already, or concern nothing that is trusted.
     var appliesAfter: UInt64 = 0
-    var breaker = TierBreaker()
+    /// Open before the first heartbeat: the node does not know the log either.
+    var breaker = CircuitBreaker(limit: SharedTierLink.failureLimit, isClosed: false)
     /// The removals that the tier has not been told yet, oldest first.
     var queue: [Removal] = []
     /// How many of them, the latest, are not in the file of removals.
@@ -53,6 +54,9 @@ final class SharedTierLink: Sendable {
   enum Waker: Hashable {
     case removals, writes
   }
+
+  /// Failures in a row after which requests do not use the tier.
+  static let failureLimit = 5
 
   let options: HTTPCache.SharedTierOptions
   let tier: any SharedTier

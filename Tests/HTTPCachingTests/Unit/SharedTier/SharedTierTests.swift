@@ -280,7 +280,8 @@ struct SharedTierTests {
       }
       #expect(answer.text == "1")
     }
-    #expect(start.duration(to: fleet.clock.now) == (fault == .hanging ? wait * TierBreaker.limit : .zero))
+    #expect(
+      start.duration(to: fleet.clock.now) == (fault == .hanging ? wait * SharedTierLink.failureLimit : .zero))
     #expect(!node.statistics.isAvailable)
     let calls = node.tier.callCount
     for number in 20..<40 { #expect(try await fleet.get("/\(number)", at: 0).text == "1") }
