@@ -133,7 +133,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   private func serve(on group: any EventLoopGroup, _ log: AccessLog?) async throws {
-    let origin = OriginClient(settings, group: group, statistics: statistics, transit: cache.transit)
+    let origin = OriginClient(
+      settings, group: group, statistics: statistics, transit: cache.transit, logger: logger)
     let context = ProxyContext(
       settings, cache: cache, origin: origin, group: group, statistics: statistics, logger: logger,
       accessLog: log)

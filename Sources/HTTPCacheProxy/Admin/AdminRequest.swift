@@ -66,7 +66,7 @@ struct AdminRequest: Sendable {
     case "/metrics":
       return Answer(
         type: "text/plain; version=0.0.4; charset=utf-8",
-        text: PrometheusText.of(context.statistics, context.cache))
+        text: PrometheusText.of(context))
     case "/status", "/":
       return Answer(type: "text/html; charset=utf-8", text: StatusPage.html(context))
     default:

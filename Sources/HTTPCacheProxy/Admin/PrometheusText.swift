@@ -9,11 +9,13 @@ import HTTPCaching
 struct PrometheusText {
   private var text = ""
 
-  static func of(_ statistics: ProxyStatistics, _ cache: HTTPCache) -> String {
+  static func of(_ context: ProxyContext) -> String {
+    let (statistics, cache) = (context.statistics, context.cache)
     var page = PrometheusText()
     page.gauge("httpcache_build_info", "Version of the proxy.", [("version", HTTPCache.version)], 1)
     page.requests(Figures(statistics))
     page.traffic(statistics)
+    page.origin(context.origin.figures, statistics)
     page.objects(cache)
     page.cache(statistics.cache)
     page.rules(cache.ruleCounts)
@@ -77,6 +79,25 @@ struct PrometheusText {
     counter(
       "httpcache_access_log_dropped_lines_total",
       "Lines of the access log that were dropped.", statistics.logLinesDropped.value)
+  }
+
+  private mutating func origin(_ origin: OriginClient.Figures, _ statistics: ProxyStatistics) {
+    gauge(
+      "httpcache_origin_connections", "Connections to the origin: in use, idle, and as tunnels.",
+      origin.connections)
+    gauge(
+      "httpcache_origin_waiting_requests", "Requests that wait for a connection to the origin.",
+      origin.waiting)
+    gauge(
+      "httpcache_origin_available", "1 if the origin gets requests, 0 after failures in a row.",
+      origin.cause == nil ? 1 : 0)
+    counter(
+      "httpcache_origin_outages_total", "Times that the origin got no more requests after failures in a row.",
+      statistics.originOutages.value)
+    family(
+      "httpcache_origin_refused_total", "counter", "Requests that were not sent to the origin, by reason.")
+    sample("httpcache_origin_refused_total", [("reason", "limit")], statistics.originLimited.value)
+    sample("httpcache_origin_refused_total", [("reason", "unavailable")], statistics.originUnavailable.value)
   }
 
   private mutating func objects(_ cache: HTTPCache) {

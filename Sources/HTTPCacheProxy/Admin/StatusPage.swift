@@ -50,6 +50,7 @@ enum StatusPage {
         both("requests without a response") { "\($0.originErrors)" },
       ]))
       <h2>Now</h2><table>\(row("clients connected", "\(statistics.openConnections)"))\
+      \(origin(context.origin.figures, statistics))\
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
       \(context.cache.sharedTierStatistics.map { shared($0) } ?? "")\
@@ -61,6 +62,19 @@ enum StatusPage {
     if counts.isEmpty { return "" }
     return "<h2>Requests that rules matched</h2><table>"
       + counts.map { row($0.name, "\($0.requests)") }.joined() + "</table>"
+  }
+
+  private static func origin(_ origin: OriginClient.Figures, _ statistics: ProxyStatistics) -> String {
+    row(
+      "origin",
+      origin.cause.map { "gets no requests until it answers a probe: \($0.kind.rawValue)" } ?? "available")
+      + row(
+        "connections to the origin",
+        "\(origin.connections)\(origin.limit.map { " of \($0)" } ?? "")")
+      + row("requests that wait for a connection", "\(origin.waiting)")
+      + row(
+        "requests refused at the limit, after failures",
+        "\(statistics.originLimited.value), \(statistics.originUnavailable.value)")
   }
 
   private static func shared(_ tier: HTTPCache.SharedTierStatistics) -> String {

@@ -118,7 +118,8 @@ public struct ProxyConfiguration: Sendable {
   /// Checks that the configuration is safe to run.
   ///
   /// - Throws: ``ProxyConfiguration/ValidationError`` for an admin port that other machines can reach without a token, for
-  ///   the PROXY protocol without trusted peers, and for trusted fields that do not describe the client.
+  ///   the PROXY protocol without trusted peers, for trusted fields that do not describe the client, and for limits that
+  ///   let no request reach the origin.
   public func validate() throws {
     if expectsProxyHeader, trustedPeers.isEmpty {
       throw ProxyConfiguration.ValidationError(
@@ -128,6 +129,10 @@ public struct ProxyConfiguration: Sendable {
     for name in trustedFields where FieldRole(name.lowercasedASCII) != .forwarding || name.contains("_") {
       throw ProxyConfiguration.ValidationError(
         "expected X-Real-IP or a name that begins with X-Forwarded as a trusted field, found '\(name)'")
+    }
+    guard limits.originConnections ?? 1 > 0, limits.originFailures ?? 1 > 0 else {
+      throw ProxyConfiguration.ValidationError(
+        "originConnections and originFailures: expected at least 1, or nil for no limit")
     }
     if let admin, !admin.isLoopback, adminToken == nil {
       throw ProxyConfiguration.ValidationError(
@@ -169,6 +174,21 @@ public struct ProxyConfiguration: Sendable {
     public var connectionsPerAddress: Int?
     /// Maximum idle connections to the origin that the proxy keeps (default: 64).
     public var idleOriginConnections = 64
+    /// Maximum connections to the origin (default: 1024); `nil` for no limit. Tunnels and idle connections count.
+    ///
+    /// Further requests wait for a connection, in the order of their arrival. The default is that of Envoy: more than the
+    /// workers of most servers, so that only an origin in trouble has as many.
+    public var originConnections: Int? = 1024
+    /// Maximum requests that wait for a connection to the origin (default: 10,000); further ones fail at once.
+    public var originQueue = 10_000
+    /// Number of requests in a row without a response after which the origin gets no requests (default: 5); `nil` for no
+    /// such limit.
+    ///
+    /// What counts is a connection that cannot be made, one that ends before the head of the response, or a head that does
+    /// not come in time. From then on, the cache serves stale responses where it may, and other requests get 503 at once.
+    /// The proxy probes the origin in the background, one request with HEAD at a time. When the origin responds, with any
+    /// status, it gets requests again.
+    public var originFailures: Int? = 5
 
     /// Makes limits with the defaults.
     public init() {}
@@ -178,8 +198,8 @@ public struct ProxyConfiguration: Sendable {
   public struct Timeouts: Hashable, Sendable {
     /// Maximum time for the whole head of a request, from its first byte (default: 10 seconds).
     public var head = Duration.seconds(10)
-    /// Maximum time to wait for the next request on a connection (default: 60 seconds).
-    public var idle = Duration.seconds(60)
+    /// Maximum time to wait for the next request on a connection (default: 75 seconds).
+    public var idle = Duration.seconds(75)
     /// Maximum time for a client that sends nothing of its announced content, or takes nothing of its response (default:
     /// 60 seconds).
     ///
@@ -191,6 +211,14 @@ public struct ProxyConfiguration: Sendable {
     /// Origin read timeout: for the head of its response, and for each further piece of the content (default: 60
     /// seconds).
     public var response = Duration.seconds(60)
+    /// Maximum time for the head of the origin's response; `nil` for that of ``response`` (default: `nil`).
+    public var originFirstByte: Duration?
+    /// Maximum time for each further piece of the content; `nil` for that of ``response`` (default: `nil`).
+    public var originBetweenBytes: Duration?
+    /// Maximum time that a request waits for a connection to the origin (default: 10 seconds).
+    public var originQueue = Duration.seconds(10)
+    /// Time between two probes of an origin that gets no requests (default: 5 seconds).
+    public var originProbe = Duration.seconds(5)
     /// Maximum time that the proxy keeps an idle connection to the origin (default: 4 seconds). Node's servers close
     /// theirs after five seconds; a shorter time avoids connections that are about to close.
     public var originIdle = Duration.seconds(4)
@@ -201,6 +229,9 @@ public struct ProxyConfiguration: Sendable {
     public var tunnel = Duration.seconds(3600)
     /// Maximum time for requests in flight when the proxy stops (default: 10 seconds).
     public var drain = Duration.seconds(10)
+
+    var firstByte: Duration { originFirstByte ?? response }
+    var betweenBytes: Duration { originBetweenBytes ?? response }
 
     /// The timeouts for one of the ``ProxyConfiguration/trustedPeers``.
     var ofTrustedPeer: Self {

@@ -208,7 +208,7 @@ extension ClientConnection {
     content = IncomingContent(
       feed: feed,
       decoder: BodyDecoder(
-        request.framing, limits: self.context.configuration.limits.head, isResponse: false))
+        request.framing, limits: reader.limits, isResponse: false))
     let body = MessageBody(FeedReader(feed), length: request.framing.length)
     respond(to: request, context, body: body)
   }

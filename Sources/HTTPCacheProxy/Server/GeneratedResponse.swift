@@ -32,18 +32,25 @@ enum GeneratedResponse {
   static func failure(_ error: any Error, name: String) -> (HTTPResponse, ArraySlice<UInt8>) {
     switch error {
     // Details of the origin, and of its failure, go only to the proxy's log.
-    case let error as OriginError:
-      text(
-        error.status, "\(error.status): \(sentence(error.kind)).",
-        proxyStatus: "\(name); error=\(error.kind.rawValue)")
+    case let error as OriginError: failure(error, name: name)
     case let fault as MessageFault: text(fault.status, "\(fault.status): \(fault.reason).")
     default: text(502, "502: the proxy failed.", proxyStatus: "\(name); error=proxy_internal_error")
     }
   }
 
+  private static func failure(_ error: OriginError, name: String) -> (HTTPResponse, ArraySlice<UInt8>) {
+    var (response, content) = text(
+      error.status, "\(error.status): \(sentence(error.kind)).",
+      proxyStatus: "\(name); error=\(error.kind.rawValue)")
+    if let seconds = error.retryAfter { response.headerFields[.retryAfter] = "\(seconds)" }
+    return (response, content)
+  }
+
   private static func sentence(_ kind: OriginError.Kind) -> String {
     switch kind {
-    case .connectionRefused, .connectionTimeout, .destinationUnavailable: "the server cannot be reached"
+    case .dnsError, .unroutable, .connectionRefused, .connectionTimeout, .destinationUnavailable:
+      "the server cannot be reached"
+    case .connectionLimitReached: "the server is overloaded"
     case .connectionTerminated: "the server closed the connection without a response"
     case .responseTimeout: "the server did not respond in time"
     case .responseIncomplete, .protocolError: "the server sent an invalid response"

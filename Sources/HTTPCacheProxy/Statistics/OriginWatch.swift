@@ -10,7 +10,7 @@ import NIOCore
 struct OriginWatch: Sendable {
   private let statistics: ProxyStatistics
   private let failures: FailureLog
-  /// Failures of the proxy itself.
+  /// Failures of the proxy itself, and of requests that got no connection within its limits.
   private let shortages: FailureLog
 
   init(
@@ -44,7 +44,13 @@ struct OriginWatch: Sendable {
   /// Logs why the origin sent no response, or an incomplete one. Do not call it if the client has left: that is not a failure
   /// of the origin.
   func failed(_ error: any Error) {
-    guard let error = error as? OriginError else { return }
-    (error.kind == .proxyInternalError ? shortages : failures).failed(error.kind.rawValue, error.description)
+    guard let error = error as? OriginError, !error.isByProxy else { return }
+    switch error.kind {
+    // That the origin gets no requests is logged once.
+    case .destinationUnavailable: break
+    case .proxyInternalError, .connectionLimitReached:
+      shortages.failed(error.kind.rawValue, error.description)
+    default: failures.failed(error.kind.rawValue, error.description)
+    }
   }
 }

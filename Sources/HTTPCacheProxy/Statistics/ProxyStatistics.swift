@@ -31,6 +31,12 @@ package final class ProxyStatistics: Sendable {
   package let originErrors = MetricCount("httpcache_origin_errors_total")
   /// Requests that were repeated on another connection, because the origin had closed the first.
   package let originRetries = MetricCount("httpcache_origin_retries_total")
+  /// Requests that were not sent, because the limit of connections to the origin was reached.
+  package let originLimited = MetricCount("httpcache_origin_refused_total", [("reason", "limit")])
+  /// Requests that were not sent, because the origin had failed.
+  package let originUnavailable = MetricCount("httpcache_origin_refused_total", [("reason", "unavailable")])
+  /// Times that the origin failed so often that it got no more requests.
+  package let originOutages = MetricCount("httpcache_origin_outages_total")
   /// Connections that became tunnels, because the origin switched to another protocol.
   package let upgrades = MetricCount("httpcache_upgrades_total")
   /// Bytes sent to clients, including heads.

@@ -24,6 +24,8 @@ final class OriginCall: Cancellable {
     var caller: Caller?
     /// The connection on which a response is awaited.
     var connection: OriginConnection.Handle?
+    /// The place among the requests that wait for a connection.
+    var ticket: Int?
     /// What is sent again if the connection turns out to be closed.
     var repeatable: (HTTPRequest, MessageBody)?
     /// The content of the final response.
@@ -75,12 +77,14 @@ final class OriginCall: Cancellable {
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// Closes the connection if the response is awaited. The call ends with an error.
+  /// Closes the connection if the response is awaited, or waits for a connection no longer. The call ends with an error.
   func cancel() {
-    state.withLock { state in
+    let (connection, ticket) = state.withLock { state in
       state.isCancelled = true
-      return state.connection
-    }?.close()
+      return (state.connection, state.ticket.take())
+    }
+    connection?.close()
+    if let ticket { context.origin.leave(ticket) }
   }
 
   // MARK: - The connection
@@ -88,6 +92,16 @@ final class OriginCall: Cancellable {
   /// Receives responses from the connection.
   var receiver: OriginConnection.Receiver {
     { [self] in context.origin.receive($0, self) }
+  }
+
+  /// Records the place among the requests that wait for a connection.
+  ///
+  /// - Returns: whether the client has left.
+  func waits(_ ticket: Int) -> Bool {
+    state.withLock { state in
+      state.ticket = ticket
+      return state.isCancelled
+    }
   }
 
   var connection: OriginConnection.Handle? { state.withLock { $0.connection } }

@@ -22,7 +22,8 @@ extension OriginClient {
   func upgrade(
     _ request: HTTPRequest, to protocols: String, _ call: OriginCall
   ) async throws -> UpgradeResult {
-    try await counting {
+    try await admit(request, call)
+    return try await counting {
       let connection = try await connect(on: call.loop, mayBecomeTunnel: true)
       guard !Task.isCancelled else {
         connection.close()
@@ -46,6 +47,20 @@ extension OriginClient {
         }
         pending = connection.next()
       }
+    }
+  }
+}
+
+extension OriginClient {
+  /// Waits for the place of a new connection.
+  private func admit(_ request: HTTPRequest, _ call: OriginCall) async throws {
+    try await withTaskCancellationHandler {
+      _ = try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Grant, any Error>) in
+        let admission = admit(request, call, needsNew: true) { { continuation.resume(with: $0) } }
+        if let admission { continuation.resume(with: admission) }
+      }
+    } onCancel: {
+      call.cancel()
     }
   }
 }

@@ -4,10 +4,13 @@
 import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
+import HTTPTypes
+import Logging
 import NIOCore
 import NIOPosix
 
-/// Sends requests to the origin over a small pool of connections.
+/// Sends requests to the origin over a pool of connections, as far as the origin may get them: ``OriginPool`` limits its
+/// connections, and ``OriginBreaker`` protects it, and the clients, after failures in a row.
 ///
 /// This is the proxy's own client instead of AsyncHTTPClient, because a proxy needs what that client hides. It needs
 /// interim responses (which that client drops), trailers, fields in their order and case, and `Host` as the client sent
@@ -17,28 +20,50 @@ final class OriginClient: Sendable {
   private let settings: CurrentConfiguration
   private let group: any EventLoopGroup
   private let statistics: ProxyStatistics
-  private let pool = Mutex(Pool())
-  private let health = Mutex(OriginHealth())
+  private let state: Mutex<State>
+  private let logger: Logger
   private let probe = Mutex<Task<OriginHealth.State, Never>?>(nil)
   private let transit: TransitBudget
   private let channels = OpenChannels()
   let via: String
 
-  private struct Pool {
-    var idle: [OriginConnection.Handle] = []
+  typealias Pool = OriginPool<OriginConnection.Handle, Waiter>
+  /// Gets the connection, or the error, of a request that waits for a connection.
+  typealias Waiter = @Sendable (Result<Grant, any Error>) -> Void
+
+  /// What a request got.
+  enum Grant: Sendable {
+    case reuse(OriginConnection.Handle)
+    case connect
+  }
+
+  /// What each request changes, so that it takes one lock at its beginning and one at its end.
+  private struct State {
+    var pool: Pool
+    var breaker: OriginBreaker
+    var health = OriginHealth()
     var isClosed = false
   }
 
   /// - Parameter transit: the budget that counts content from its arrival until its readers take it.
   init(
     _ settings: CurrentConfiguration, group: any EventLoopGroup, statistics: ProxyStatistics,
-    transit: TransitBudget
+    transit: TransitBudget, logger: Logger
   ) {
     self.settings = settings
     self.transit = transit
     self.group = group
     self.statistics = statistics
-    via = settings.value.name
+    self.logger = logger
+    let configuration = settings.value
+    via = configuration.name
+    state = Mutex(
+      State(
+        pool: Pool(configuration.poolLimits),
+        breaker: OriginBreaker(
+          failures: configuration.limits.originFailures,
+          interval: configuration.timeouts.originProbe.timeAmount)))
+    settings.onChange { [weak self] in self?.update($0) }
   }
 
   /// The event loops' time, which tests can set.
@@ -64,12 +89,27 @@ final class OriginClient: Sendable {
 
   /// Sends a request. On an event loop that has an idle connection, all of it happens there, without a task.
   func send(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, for caller: OriginCall.Caller) {
-    statistics.originRequests.increment()
     call.begin(for: caller)
-    if let connection = checkOut(preferring: call.loop) {
-      exchange(request, body, call, connection, isReused: true)
-    } else {
-      sendOnNewConnection(request, body, call)
+    send(request, body, call, isAgain: false)
+  }
+
+  /// - Parameter isAgain: whether the request was lost on an idle connection.
+  private func send(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, isAgain: Bool) {
+    let admission = admit(request, call, needsNew: isAgain, isAgain: isAgain) {
+      { [self] result in send(request, body, call, isAgain: isAgain, on: result) }
+    }
+    if let admission { send(request, body, call, isAgain: isAgain, on: admission) }
+  }
+
+  private func send(
+    _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, isAgain: Bool,
+    on result: Result<Grant, any Error>
+  ) {
+    if !isAgain, case .success = result { statistics.originRequests.increment() }
+    switch result {
+    case .success(.reuse(let connection)): exchange(request, body, call, connection, isReused: true)
+    case .success(.connect): sendOnNewConnection(request, body, call)
+    case .failure(let error): end(call, .failure(error))
     }
   }
 
@@ -97,7 +137,7 @@ final class OriginClient: Sendable {
       // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more attempt,
       // on a new connection: another idle one may be closing as well.
       statistics.originRetries.increment()
-      sendOnNewConnection(request, body, call)
+      send(request, body, call, isAgain: true)
     }
   }
 
@@ -108,15 +148,26 @@ final class OriginClient: Sendable {
 
   /// Records whether the origin responded to a request.
   private func note<Response>(_ result: Result<Response, any Error>, isCancelled: Bool) {
-    switch result {
-    case .success: health.withLock { $0.exchangeEnded(nil, at: now) }
-    case .failure(let error):
+    let now = self.now
+    var failure: OriginError?
+    if case .failure(let error) = result {
       // A client that leaves is not an error of the origin: the connection to the origin is then closed here, too. Nor is
       // a shortage in this process.
-      guard let error = error as? OriginError, !isCancelled, error.kind != .proxyInternalError else { return }
+      guard let error = error as? OriginError, !isCancelled, error.isOfOrigin else { return }
       statistics.originErrors.increment()
-      health.withLock { $0.exchangeEnded(error.kind, at: now) }
+      failure = error
     }
+    let (change, waiting): (OriginBreaker.Change, [Waiter]) = state.withLock { state in
+      // The proxy has closed the connections itself.
+      if state.isClosed { return (.none, []) }
+      state.health.exchangeEnded(failure?.kind, at: now)
+      guard let failure else { return (state.breaker.answered(), []) }
+      let change = state.breaker.failed(failure, at: now)
+      if case .opened = change { return (change, state.pool.removeWaiting()) }
+      return (change, [])
+    }
+    report(change)
+    if !waiting.isEmpty { refuse(waiting, state.withLock { $0.breaker.refusal(at: now) }) }
   }
 
   /// Counts a request to the origin, and records whether the origin responded.
@@ -132,11 +183,8 @@ final class OriginClient: Sendable {
     }
   }
 
+  /// - Precondition: the request has a place in the pool.
   private func sendOnNewConnection(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall) {
-    // The event loops may be gone, and would never answer.
-    if pool.withLock({ $0.isClosed }) {
-      return end(call, .failure(OriginError(.destinationUnavailable, "the proxy has stopped")))
-    }
     Task {
       do {
         let connection = try await connect(on: call.loop)
@@ -236,12 +284,17 @@ final class OriginClient: Sendable {
 
   /// Whether the origin responded recently. If that is unknown, connects to it; concurrent callers share one attempt.
   func state() async -> OriginHealth.State {
-    if let known = health.withLock({ $0.state(at: now) }) { return known }
+    let known = state.withLock { state -> OriginHealth.State? in
+      // The probes of the breaker know better than a connection.
+      if let cause = state.breaker.cause { return .unreachable(cause.kind) }
+      return state.health.state(at: now)
+    }
+    if let known { return known }
     let task = probe.withLock { probe in
       if let probe { return probe }
       let task = Task { [self] in
         let kind = await probeKind()
-        health.withLock { $0.probeEnded(kind, at: now) }
+        state.withLock { $0.health.probeEnded(kind, at: now) }
         self.probe.withLock { $0 = nil }
         return kind.map { OriginHealth.State.unreachable($0) } ?? .ready
       }
@@ -260,61 +313,186 @@ final class OriginClient: Sendable {
       channel.close(promise: nil)
       return nil
     } catch {
-      return Self.kind(of: error)
+      return OriginError(connectingTo: origin, within: .seconds(1), error).kind
     }
+  }
+
+  // MARK: - Failures in a row
+
+  private func report(_ change: OriginBreaker.Change) {
+    switch change {
+    case .none: break
+    case .opened(let cause, let probe):
+      statistics.originOutages.increment()
+      logger.warning(
+        "the origin has failed several times in a row: it gets no requests until it answers a probe",
+        metadata: ["kind": "\(cause.kind.rawValue)", "error": "\(cause)"])
+      sendProbe(at: probe)
+    case .closed: logger.notice("the origin gets requests again")
+    }
+  }
+
+  private func sendProbe(at deadline: NIODeadline) {
+    group.any().scheduleTask(deadline: deadline) { [weak self] in self?.sendProbe() }
+  }
+
+  /// Sends a probe, if one is due.
+  private func sendProbe() {
+    let authority = settings.value.origin.description
+    let (request, next): (HTTPRequest?, NIODeadline?) = state.withLock { state in
+      guard !state.isClosed, let request = state.breaker.probeBegan(authority: authority, at: now) else {
+        return (nil, nil)
+      }
+      // All connections are in use: their requests are probes, too.
+      guard state.pool.takePlace() else { return (nil, state.breaker.probeEnded(at: now)) }
+      return (request, nil)
+    }
+    if let next { sendProbe(at: next) }
+    guard let request else { return }
+    Task { [self] in
+      // What it finds is recorded as the result of any request is.
+      try? await counting { try await ask(request) }
+      if let next = state.withLock({ $0.breaker.probeEnded(at: now) }) { sendProbe(at: next) }
+    }
+  }
+
+  /// Waits for the head of a response. After that, the connection serves other requests.
+  private func ask(_ request: HTTPRequest) async throws {
+    let connection = try await connect(on: group.any())
+    var head = ByteBuffer()
+    RequestWriter.write(request, .empty, expects: false, via: "1.1 \(via)", to: &head)
+    var reply = try await connection.start(head, method: request.method, isWhole: true).get()
+    while reply.isInterim { reply = try await connection.next().get() }
+  }
+
+  // MARK: - For the operator
+
+  /// The state of the connections and of the origin, as the admin port shows it.
+  struct Figures {
+    var connections: Int
+    /// Maximum connections.
+    var limit: Int?
+    /// Requests that wait for a connection.
+    var waiting: Int
+    /// Why the origin gets no requests.
+    var cause: OriginError?
+  }
+
+  var figures: Figures {
+    state.withLock { state in
+      Figures(
+        connections: state.pool.connections, limit: state.pool.limits.connections,
+        waiting: state.pool.waiting, cause: state.breaker.cause)
+    }
+  }
+
+  private func update(_ configuration: ProxyConfiguration) {
+    let (granted, change) = state.withLock { state in
+      let change = state.breaker.update(
+        failures: configuration.limits.originFailures,
+        interval: configuration.timeouts.originProbe.timeAmount)
+      return (state.pool.update(configuration.poolLimits), change)
+    }
+    report(change)
+    for waiter in granted { waiter(.success(.connect)) }
   }
 
   // MARK: - Connections
 
-  /// Returns the idle connection of this event loop that was used last. If the loop has none, returns one of another loop.
-  private func checkOut(preferring loop: any EventLoop) -> OriginConnection.Handle? {
-    let now = self.now
-    let (found, old): (OriginConnection.Handle?, [OriginConnection.Handle]) = pool.withLock { pool in
-      var old: [OriginConnection.Handle] = []
-      while !pool.idle.isEmpty {
-        let last = pool.idle.lastIndex { $0.channel.eventLoop === loop } ?? pool.idle.endIndex - 1
-        let connection = pool.idle.remove(at: last)
-        if connection.channel.isActive, connection.deadline > now { return (connection, old) }
-        old.append(connection)
-      }
-      return (nil, old)
+  /// Finds a connection for a request: an idle one of its event loop that was used last, or of another loop, or a new one.
+  ///
+  /// - Parameters:
+  ///   - needsNew: whether the request needs a connection that no other has used.
+  ///   - isAgain: whether the request was lost on an idle connection.
+  ///   - waiter: makes the function that gets the result if the request must wait.
+  /// - Returns: `nil` if the request waits.
+  func admit(
+    _ request: HTTPRequest, _ call: OriginCall, needsNew: Bool, isAgain: Bool = false, waiter: () -> Waiter
+  ) -> Result<Grant, any Error>? {
+    let (now, loop) = (self.now, call.loop)
+    let admission: Result<Pool.Admission, OriginError> = state.withLock { state in
+      // The event loops may be gone, and would never answer.
+      if state.isClosed { return .failure(OriginError(.destinationUnavailable, "the proxy has stopped")) }
+      if let error = state.breaker.refusal(of: request, at: now) { return .failure(error) }
+      return .success(
+        state.pool.request(
+          needsNew: needsNew, isAgain: isAgain, at: now, prefers: { $0.channel.eventLoop === loop },
+          waiter: waiter))
     }
-    for connection in old { connection.close() }
-    return found
+    switch admission {
+    case .failure(let error):
+      statistics.originUnavailable.increment()
+      return .failure(error)
+    case .success(let admission):
+      for connection in admission.closing { connection.close() }
+      if let timer = admission.timer { expire(at: timer) }
+      switch admission.decision {
+      case .grant(.reuse(let connection)): return .success(.reuse(connection))
+      case .grant(.connect): return .success(.connect)
+      case .wait(let ticket):
+        if call.waits(ticket) { leave(ticket) }
+        return nil
+      case .refuse:
+        statistics.originLimited.increment()
+        return .failure(
+          limitReached("\(settings.value.limits.originQueue) requests wait for a connection to the origin"))
+      }
+    }
+  }
+
+  /// Removes a request whose client has left from those that wait for a connection.
+  func leave(_ ticket: Int) {
+    state.withLock { $0.pool.leave(ticket) }?(.failure(CancellationError()))
+  }
+
+  private func expire(at deadline: NIODeadline) {
+    group.any().scheduleTask(deadline: deadline) { [weak self] in self?.expire() }
+  }
+
+  private func expire() {
+    let (late, next) = state.withLock { $0.pool.expire(at: now) }
+    if let next { expire(at: next) }
+    if late.isEmpty { return }
+    statistics.originLimited.increment(by: late.count)
+    let error = limitReached(
+      "no connection to the origin became free within \(settings.value.timeouts.originQueue)")
+    for waiter in late { waiter(.failure(error)) }
+  }
+
+  private func limitReached(_ text: String) -> OriginError {
+    OriginError(
+      .connectionLimitReached, text, reach: .unsent,
+      retryAfter: settings.value.timeouts.originQueue.timeAmount.wholeSeconds)
+  }
+
+  private func refuse(_ waiting: [Waiter], _ error: OriginError) {
+    statistics.originUnavailable.increment(by: waiting.count)
+    for waiter in waiting { waiter(.failure(error)) }
   }
 
   private func checkIn(_ connection: OriginConnection.Handle) {
     let now = self.now
-    let limit = settings.value.limits.idleOriginConnections
-    let old: [OriginConnection.Handle] = pool.withLock { pool in
-      if pool.isClosed { return [connection] }
-      // Connections that were idle longest come first.
-      let first = pool.idle.firstIndex { $0.deadline > now && $0.channel.isActive } ?? pool.idle.endIndex
-      var old: [OriginConnection.Handle] = []
-      if first > 0 {
-        old += pool.idle[..<first]
-        pool.idle.removeFirst(first)
-      }
-      if pool.idle.count >= limit {
-        old.append(connection)
-      } else {
-        pool.idle.append(connection)
-      }
-      return old
+    let (waiter, closing): (Waiter?, [OriginConnection.Handle]) = state.withLock { state in
+      state.isClosed ? (nil, [connection]) : state.pool.returned(connection, at: now)
     }
-    for connection in old { connection.close() }
+    for connection in closing { connection.close() }
+    // Not before the connection has delivered the response that it has read.
+    if let waiter { connection.channel.eventLoop.execute { waiter(.success(.reuse(connection))) } }
   }
 
   /// Removes an idle connection that was closed.
   private func forget(_ channel: any Channel) {
     // Released outside the lock.
-    let _: [OriginConnection.Handle] = pool.withLock { pool in
-      let dead = pool.idle.filter { $0.channel === channel }
-      pool.idle.removeAll { $0.channel === channel }
-      return dead
-    }
+    _ = state.withLock { $0.pool.forget { $0.channel === channel } }
   }
 
+  /// Releases the place of a connection that is closed, or could not be made.
+  private func release() {
+    state.withLock { $0.pool.ended() }?(.success(.connect))
+  }
+
+  /// Makes a connection that has a place in the pool, and releases that if it fails, or when the connection is closed.
+  ///
   /// - Parameter mayBecomeTunnel: whether each direction may end by itself.
   func connect(on loop: any EventLoop, mayBecomeTunnel: Bool = false) async throws -> OriginConnection.Handle
   {
@@ -329,7 +507,7 @@ final class OriginClient: Sendable {
       .channelOption(.maxMessagesPerRead, value: 1)
     let origin = configuration.origin
     do {
-      return try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
+      let connection = try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
         channel.eventLoop.makeCompletedFuture {
           guard channels.add(channel) else { throw ChannelError.ioOnClosedChannel }
           let reads = ReadBuffer.current
@@ -345,39 +523,39 @@ final class OriginClient: Sendable {
           return connection.handle()
         }
       }
+      // Not of each channel above: a name with several addresses makes several for one connection.
+      connection.channel.closeFuture.whenComplete { [weak self] _ in self?.release() }
+      return connection
     } catch {
-      let kind = Self.kind(of: error)
-      let reason =
-        switch kind {
-        case .connectionTimeout: " within \(timeouts.connect)"
-        case .proxyInternalError:
-          ": \(DescriptorLimit.shortage(in: error).map { DescriptorLimit.text(of: $0) } ?? "\(error)")"
-        default: ": \(error)"
-        }
-      throw OriginError(kind, "no connection to \(origin)\(reason)")
+      release()
+      throw OriginError(connectingTo: origin, within: timeouts.connect, error)
     }
-  }
-
-  /// Returns what failed if a connection could not be made: the origin, or this process.
-  private static func kind(of error: any Error) -> OriginError.Kind {
-    if let error = error as? ChannelError, error.isTimeout { return .connectionTimeout }
-    return DescriptorLimit.shortage(in: error) == nil ? .connectionRefused : .proxyInternalError
   }
 
   /// Closes all connections, even in use, and makes no more.
   func close() async {
-    let idle = pool.withLock { pool in
-      pool.isClosed = true
-      defer { pool.idle = [] }
-      return pool.idle
+    let (idle, waiting) = state.withLock { state in
+      state.isClosed = true
+      return (state.pool.removeIdle(), state.pool.removeWaiting())
     }
     for connection in idle { connection.close() }
+    for waiter in waiting {
+      waiter(.failure(OriginError(.destinationUnavailable, "the proxy has stopped")))
+    }
     await channels.close()
   }
 }
 
-extension ChannelError {
-  fileprivate var isTimeout: Bool { if case .connectTimeout = self { true } else { false } }
+extension OriginConnection.Handle: PooledConnection {
+  func isUsable(at now: NIODeadline) -> Bool { channel.isActive && deadline > now }
+}
+
+extension ProxyConfiguration {
+  fileprivate var poolLimits: OriginClient.Pool.Limits {
+    OriginClient.Pool.Limits(
+      connections: limits.originConnections, idle: limits.idleOriginConnections, queue: limits.originQueue,
+      queueTime: timeouts.originQueue.timeAmount)
+  }
 }
 
 extension HTTPRequest.Method {

@@ -158,7 +158,9 @@ final class OriginConnection: ChannelInboundHandler {
     /// Cancels the exchange. Closing only the channel is not enough: content that ends with the connection would count
     /// as complete.
     func close() {
-      during { $0.close(OriginError(.connectionTerminated, "the proxy closed the connection")) }
+      during {
+        $0.close(OriginError(.connectionTerminated, "the proxy closed the connection", isByProxy: true))
+      }
     }
   }
 
@@ -329,6 +331,8 @@ final class OriginConnection: ChannelInboundHandler {
         held = (head, length, now + Self.holdingTime)
       } else {
         response.content = .arriving(beginContent(framing), length: framing.length)
+        // The time between two pieces may be shorter than that of the head.
+        armTimer(by: now + machine.contentTime)
       }
     case .fail(let error): close(error)
     }

@@ -160,7 +160,8 @@ struct OriginConnectionStateMachine {
     }
     state = .exchanging(Exchange(upload: request.isWhole ? .nothing : .awaitsClient))
     progress = now
-    return now + (isLarge ? PeerUptake.interval(within: timeouts.response) : timeouts.response.timeAmount)
+    let time = timeouts.firstByte
+    return now + (isLarge ? PeerUptake.interval(within: time) : time.timeAmount)
   }
 
   /// Whether more content of the request must be sent.
@@ -324,6 +325,9 @@ struct OriginConnectionStateMachine {
 
   // MARK: - Time
 
+  /// Maximum time for the next piece of the content.
+  var contentTime: TimeAmount { timeouts.betweenBytes.timeAmount }
+
   /// Checks what the connection waits for, whenever its timer fires. Each connection has one timer, not one per request
   /// or read: a timer that fires early is set again.
   ///
@@ -351,7 +355,7 @@ struct OriginConnectionStateMachine {
     // While the connection waits for the client instead of the origin, only the client's own time-outs apply. An origin
     // that takes the request slowly responds later.
     if !isOriginsTurn || hasTaken { progress = now }
-    let time = timeouts.response
+    let time = if case .content = exchange.response { timeouts.betweenBytes } else { timeouts.firstByte }
     let deadline = progress + time.timeAmount
     guard deadline <= now else {
       let mustTake = exchange.upload != .nothing || hasTaken || isTaking

@@ -6,13 +6,18 @@ import HTTPTypes
 /// Why the origin sent no response, in the terms of `Proxy-Status` (RFC 9209 §2.3).
 struct OriginError: Error, Hashable, CustomStringConvertible {
   enum Kind: String, Sendable {
+    case dnsError = "dns_error"
+    case unroutable = "destination_ip_unroutable"
     case connectionRefused = "connection_refused"
     case connectionTimeout = "connection_timeout"
     case connectionTerminated = "connection_terminated"
     case responseTimeout = "http_response_timeout"
     case responseIncomplete = "http_response_incomplete"
     case protocolError = "http_protocol_error"
+    /// The proxy does not try, because earlier requests failed.
     case destinationUnavailable = "destination_unavailable"
+    /// The origin has as many connections as it may have.
+    case connectionLimitReached = "connection_limit_reached"
     /// The proxy, and not the origin, lacks file descriptors or memory.
     case proxyInternalError = "proxy_internal_error"
   }
@@ -30,11 +35,36 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
   var kind: Kind
   var description: String
   var reach: Reach
+  /// When the client may try again, in seconds.
+  var retryAfter: Int?
+  /// Whether the proxy itself ended the exchange.
+  var isByProxy: Bool
 
-  init(_ kind: Kind, _ description: String, reach: Reach = .answered) {
+  init(
+    _ kind: Kind, _ description: String, reach: Reach = .answered, retryAfter: Int? = nil,
+    isByProxy: Bool = false
+  ) {
     self.kind = kind
     self.description = description
     self.reach = reach
+    self.retryAfter = retryAfter
+    self.isByProxy = isByProxy
+  }
+
+  /// Whether the origin, or the way to it, is at fault.
+  var isOfOrigin: Bool {
+    switch kind {
+    case .proxyInternalError, .destinationUnavailable, .connectionLimitReached: false
+    default: !isByProxy
+    }
+  }
+
+  /// Whether the origin has not responded at all: several in a row open the ``OriginBreaker``.
+  var isOutage: Bool {
+    switch kind {
+    case .protocolError, .responseIncomplete: false
+    default: isOfOrigin
+    }
   }
 
   /// Whether a request on a reused connection may be sent again, on a new connection.
@@ -56,9 +86,9 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
   var status: Int {
     switch kind {
     case .responseTimeout, .connectionTimeout: 504
-    case .proxyInternalError: 503
-    case .connectionRefused, .connectionTerminated, .responseIncomplete, .protocolError,
-      .destinationUnavailable:
+    case .proxyInternalError, .destinationUnavailable, .connectionLimitReached: 503
+    case .dnsError, .unroutable, .connectionRefused, .connectionTerminated, .responseIncomplete,
+      .protocolError:
       502
     }
   }

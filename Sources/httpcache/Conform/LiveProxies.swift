@@ -28,6 +28,8 @@ final class ProxyFarm: LiveProxies {
     // An origin that hangs up on a request must get it once: so no idle connection may be old enough to count as
     // closed.
     configuration.timeouts.originIdle = .milliseconds(900)
+    // An origin that hangs up in several scenarios has not failed.
+    configuration.limits.originFailures = nil
     let proxy = CachingProxy(
       configuration, cache: try HTTPCache(settings),
       logger: Logger(label: "httpcache") { _ in SwiftLogNoOpLogHandler() })

@@ -242,10 +242,10 @@ struct ClientConnectionTests {
     try inOneThread {
       for request in ["", Self.get("/1")] {
         let fixture = try ConnectionFixture(cache: cache)
-        fixture.pass(.seconds(59))
+        fixture.pass(.seconds(74))
         if !request.isEmpty {
           try fixture.receive(request)
-          fixture.pass(.seconds(59))
+          fixture.pass(.seconds(74))
         }
         let sent = fixture.wire.sent
         fixture.pass(.milliseconds(999))

@@ -17,5 +17,11 @@ struct ConfigurationUpdateTests {
     let proxy = CachingProxy(configuration, cache: try .embedded())
     configuration.adminToken = nil
     #expect(throws: ProxyConfiguration.ValidationError.self) { try proxy.update(configuration) }
+    configuration.adminToken = "secret"
+    for limit in [\ProxyConfiguration.Limits.originConnections, \.originFailures] {
+      var configuration = configuration
+      configuration.limits[keyPath: limit] = 0
+      #expect(throws: ProxyConfiguration.ValidationError.self) { try proxy.update(configuration) }
+    }
   }
 }

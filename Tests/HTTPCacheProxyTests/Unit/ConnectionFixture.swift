@@ -112,7 +112,9 @@ extension ProxyContext {
     try configure(&configuration)
     let cache = try cache ?? .embedded()
     let (settings, statistics) = (CurrentConfiguration(configuration), ProxyStatistics())
-    let origin = OriginClient(settings, group: loop, statistics: statistics, transit: cache.transit)
+    let origin = OriginClient(
+      settings, group: loop, statistics: statistics, transit: cache.transit,
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     return ProxyContext(
       settings, cache: cache, origin: origin, group: loop, statistics: statistics,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock)

@@ -102,6 +102,32 @@ struct OriginConnectionStateMachineTests {
     return subject
   }
 
+  @Test(
+    "The head and each further piece of the content have times of their own",
+    arguments: [(1000, 300), (300, 1000)] as [(Int64, Int64)])
+  func ownTimes(head: Int64, piece: Int64) throws {
+    var timeouts = Self.timeouts
+    timeouts.originFirstByte = .milliseconds(head)
+    timeouts.originBetweenBytes = .milliseconds(piece)
+    func check(_ machine: inout Machine, at now: Int64) throws -> NIODeadline? {
+      try machine.checkTime(at: Self.time(now), isContentAwaited: true, hasTaken: false, isTaking: false)
+    }
+    var machine = Machine(timeouts, at: Self.time(0))
+    let deadline = try machine.requestStarted(
+      .init(), isLarge: false, isActive: true, isEnding: false, at: Self.time(0))
+    #expect(deadline == Self.time(head))
+    var silent = machine
+    #expect(try check(&silent, at: head - 1) == Self.time(head))
+    #expect(throws: OriginError.self) { try check(&silent, at: head) }
+    _ = try machine.headReceived(
+      HTTPResponse(status: .ok, headerFields: [.contentLength: "2"]), minorVersion: 1, bytes: 9, to: .init(),
+      at: Self.time(100))
+    #expect(machine.contentTime == .milliseconds(piece))
+    _ = machine.received(at: Self.time(200))
+    #expect(try check(&machine, at: 199 + piece) == Self.time(200 + piece))
+    #expect(throws: OriginError.self) { try check(&machine, at: 200 + piece) }
+  }
+
   // MARK: - Heads
 
   /// The head of a response to a request.

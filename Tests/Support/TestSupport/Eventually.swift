@@ -12,10 +12,10 @@ package struct NeverReached: Error, CustomStringConvertible {
 ///
 /// - Throws: ``NeverReached`` when the time is over, which fails the test, and `CancellationError`.
 package func eventually(
-  within limit: Duration = .seconds(240), _ condition: () throws -> Bool
+  within limit: Duration = .seconds(240), _ condition: () async throws -> Bool
 ) async throws {
   let deadline = ContinuousClock.now + limit
-  while try !condition() {
+  while try await !condition() {
     guard ContinuousClock.now < deadline else { throw NeverReached() }
     try await Task.sleep(for: .milliseconds(1))
   }

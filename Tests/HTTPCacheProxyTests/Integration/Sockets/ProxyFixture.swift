@@ -33,6 +33,8 @@ struct ProxyFixture: Sendable {
       configuration.timeouts = .patient
       // A client that closes its half ends a conversation without a time-out.
       configuration.allowsHalfClosure = true
+      // Many origins of tests fail on purpose.
+      configuration.limits.originFailures = nil
       configure(&configuration)
       var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
       settings.name = "test"
@@ -80,7 +82,9 @@ extension ProxyConfiguration.Timeouts {
   static var patient: Self {
     var timeouts = Self()
     for path in [
-      \Self.head, \.idle, \.stall, \.connect, \.response, \.originIdle, \.expect, \.drain,
+      \Self.head, \.idle, \.stall, \.connect, \.response, \.originIdle, \.originQueue, \.originProbe,
+      \.expect,
+      \.drain,
     ] {
       timeouts[keyPath: path] = .seconds(600)
     }

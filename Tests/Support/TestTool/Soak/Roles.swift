@@ -74,6 +74,8 @@ struct ProxyRole: AsyncParsableCommand {
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: options.origin))
     configuration.timeouts.response = .milliseconds(options.role.silence)
+    // Failures are drawn at random, so some follow each other.
+    configuration.limits.originFailures = nil
     configuration.limits.idleOriginConnections = EntryPointSizes.idleOriginConnections
     let cache = try options.cache(.shared)
     let proxy = CachingProxy(

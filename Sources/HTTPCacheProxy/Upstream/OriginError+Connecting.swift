@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import NIOCore
+import NIOPosix
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+extension OriginError {
+  /// Names what failed when no connection could be made: the name, the way to the origin, the origin, or this process.
+  ///
+  /// - Parameter time: the time that the attempt had.
+  init(connectingTo origin: ProxyConfiguration.Address, within time: Duration, _ error: any Error) {
+    let (kind, reason) = Self.failure(error, origin, time)
+    self.init(kind, "no connection to \(origin)\(reason)", reach: .unsent)
+  }
+
+  private static func failure(
+    _ error: any Error, _ origin: ProxyConfiguration.Address, _ time: Duration
+  ) -> (Kind, reason: String) {
+    if let shortage = DescriptorLimit.shortage(in: error) {
+      return (.proxyInternalError, ": \(DescriptorLimit.text(of: shortage))")
+    }
+    switch error {
+    case let error as NIOConnectionError where error.connectionErrors.isEmpty:
+      return (.dnsError, ": the name '\(origin.host)' cannot be resolved")
+    case let error as NIOConnectionError:
+      // A name often has several addresses. An answer of the host says more than an address that cannot be reached.
+      let failures = error.connectionErrors.map { failure($0.error, origin, time) }
+      let order: [Kind] = [.connectionRefused, .connectionTimeout, .unroutable]
+      for kind in order { if let found = failures.first(where: { $0.0 == kind }) { return found } }
+      return failures[0]
+    case let error as ChannelError:
+      if case .connectTimeout = error { return (.connectionTimeout, " within \(time)") }
+    case let error as IOError:
+      switch error.errnoCode {
+      case ECONNREFUSED: return (.connectionRefused, ": connection refused")
+      case ETIMEDOUT: return (.connectionTimeout, ": it does not answer")
+      case EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN:
+        return (.unroutable, ": no route to it (\(error))")
+      case EADDRNOTAVAIL:
+        return (.proxyInternalError, ": the system has no local address or port left for it")
+      default: break
+      }
+    default: break
+    }
+    return (.connectionRefused, ": \(error)")
+  }
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPTypes
+import NIOCore
+import NIOPosix
+import Testing
+
+@testable import HTTPCacheProxy
+
+@Suite("The breaker of the origin", .timeLimit(.minutes(10)))
+struct OriginBreakerTests {
+  private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
+  private static let silent = OriginError(.responseTimeout, "the origin is silent")
+
+  private static func request(_ path: String) -> HTTPRequest {
+    HTTPRequest(method: .post, scheme: "http", authority: "a.example", path: path)
+  }
+
+  /// A breaker that has opened at the start.
+  private static func opened() -> OriginBreaker {
+    var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
+    #expect(
+      breaker.failed(silent, at: start) == .opened(cause: silent, probe: start + .seconds(5)))
+    return breaker
+  }
+
+  @Test(
+    "A request counts as failed if the origin did not respond, and as answered if it responded badly",
+    arguments: [
+      (.connectionRefused, true), (.connectionTimeout, true), (.dnsError, true), (.unroutable, true),
+      (.connectionTerminated, true), (.responseTimeout, true), (.responseIncomplete, false),
+      (.protocolError, false), (.proxyInternalError, nil), (.connectionLimitReached, nil),
+      (.destinationUnavailable, nil),
+    ] as [(OriginError.Kind, Bool?)])
+  private func kinds(kind: OriginError.Kind, isFailure: Bool?) {
+    let error = OriginError(kind, "failed")
+    var breaker = OriginBreaker(failures: 2, interval: .seconds(5))
+    _ = breaker.failed(error, at: Self.start)
+    #expect((breaker.failed(error, at: Self.start) != .none) == (isFailure == true))
+    // One failure before: the next opens the breaker, unless the error is a response.
+    breaker = OriginBreaker(failures: 2, interval: .seconds(5))
+    _ = breaker.failed(Self.silent, at: Self.start)
+    _ = breaker.failed(error, at: Self.start)
+    if isFailure != true {
+      #expect((breaker.failed(Self.silent, at: Self.start) != .none) == (isFailure == nil))
+    }
+  }
+
+  @Test("An exchange that the proxy has ended says nothing about the origin")
+  func ended() {
+    var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
+    let error = OriginError(.connectionTerminated, "the proxy closed the connection", isByProxy: true)
+    #expect(breaker.failed(error, at: Self.start) == .none)
+  }
+
+  @Test("While the breaker is open, requests are refused with the time of the next probe")
+  func refusal() throws {
+    var breaker = Self.opened()
+    let refusal = breaker.refusal(of: Self.request("/a"), at: Self.start + .milliseconds(1500))
+    let error = try #require(refusal)
+    #expect(error.kind == .destinationUnavailable)
+    #expect(error.status == 503)
+    #expect(error.retryAfter == 4)
+    #expect(error.description.hasSuffix(": the origin is silent"))
+    // More failures change nothing, except the text.
+    #expect(breaker.failed(OriginError(.connectionRefused, "refused"), at: Self.start) == .none)
+    #expect(breaker.cause?.kind == .connectionRefused)
+    #expect(breaker.refusal(of: Self.request("/a"), at: Self.start + .seconds(60))?.retryAfter == 1)
+    #expect(breaker.answered() == .closed)
+    #expect(breaker.cause == nil)
+    #expect(breaker.refusal(of: Self.request("/a"), at: Self.start) == nil)
+  }
+
+  @Test("Probes are sent one at a time, an interval apart, until the origin responds")
+  func probes() throws {
+    var breaker = Self.opened()
+    func probe(_ seconds: Int64) -> HTTPRequest? {
+      breaker.probeBegan(authority: "origin:8000", at: Self.start + .seconds(seconds))
+    }
+    #expect(probe(4) == nil)
+    #expect(probe(5) != nil)
+    #expect(probe(5) == nil && probe(60) == nil)
+    _ = breaker.failed(Self.silent, at: Self.start + .seconds(65))
+    #expect(breaker.probeEnded(at: Self.start + .seconds(65)) == Self.start + .seconds(70))
+    #expect(probe(69) == nil)
+    #expect(probe(70) != nil)
+    #expect(breaker.answered() == .closed)
+    #expect(breaker.probeEnded(at: Self.start + .seconds(71)) == nil)
+    #expect(probe(600) == nil)
+  }
+
+  @Test("A probe that ends after the breaker has opened again goes on with the probes")
+  func reopened() {
+    var breaker = Self.opened()
+    let later = Self.start + .seconds(5)
+    #expect(breaker.probeBegan(authority: "origin", at: later) != nil)
+    // A request in flight was answered.
+    #expect(breaker.answered() == .closed)
+    #expect(breaker.failed(Self.silent, at: later) != .none)
+    #expect(breaker.probeBegan(authority: "origin", at: later + .seconds(5)) == nil)
+    #expect(breaker.probeEnded(at: later + .seconds(6)) == later + .seconds(11))
+  }
+
+  @Test(
+    "The target of a probe is that of the last refused request, without its fields",
+    arguments: [
+      ([], "origin:8000", "/"), (["/a", "/b?c"], "a.example", "/b?c"), (["/a", "*"], "a.example", "/"),
+    ] as [([String], String, String)])
+  func target(paths: [String], authority: String, expected: String) throws {
+    var breaker = Self.opened()
+    for path in paths {
+      var request = Self.request(path)
+      request.headerFields[.cookie] = "secret"
+      _ = breaker.refusal(of: request, at: Self.start)
+    }
+    let request = breaker.probeBegan(authority: "origin:8000", at: Self.start + .seconds(5))
+    let probe = try #require(request)
+    #expect(probe.method == .head)
+    #expect(probe.authority == authority)
+    #expect(probe.path == expected)
+    #expect(probe.headerFields.isEmpty)
+  }
+
+  @Test("Without a number of failures the breaker does not open, and an open one closes")
+  func off() {
+    var breaker = OriginBreaker(failures: nil, interval: .seconds(5))
+    for _ in 1...100 { #expect(breaker.failed(Self.silent, at: Self.start) == .none) }
+    breaker = Self.opened()
+    #expect(breaker.update(failures: 3, interval: .seconds(5)) == .none)
+    #expect(breaker.update(failures: nil, interval: .seconds(5)) == .closed)
+  }
+
+  @Test(
+    "Retry-After is in whole seconds, at least one",
+    arguments: [
+      (-5_000_000_000, 1), (0, 1), (1, 1), (1_000_000_000, 1), (1_000_000_001, 2), (9_500_000_000, 10),
+    ] as [(Int64, Int)])
+  func seconds(nanoseconds: Int64, seconds: Int) {
+    #expect(TimeAmount.nanoseconds(nanoseconds).wholeSeconds == seconds)
+  }
+}
+
+@Suite("Errors of connections to the origin", .timeLimit(.minutes(10)))
+struct ConnectErrorTests {
+  struct Case: Sendable {
+    var error: any Error
+    var kind: OriginError.Kind
+    var status: Int
+    var text: String
+  }
+
+  static let cases = [
+    Case(
+      error: IOError(errnoCode: ECONNREFUSED, reason: "connect"), kind: .connectionRefused, status: 502,
+      text: "no connection to app:80: connection refused"),
+    Case(
+      error: IOError(errnoCode: ENETUNREACH, reason: "connect"), kind: .unroutable, status: 502,
+      text: "no connection to app:80: no route to it (connect: "),
+    Case(
+      error: IOError(errnoCode: EHOSTUNREACH, reason: "connect"), kind: .unroutable, status: 502,
+      text: "no connection to app:80: no route to it (connect: "),
+    Case(
+      error: IOError(errnoCode: ETIMEDOUT, reason: "connect"), kind: .connectionTimeout, status: 504,
+      text: "no connection to app:80: it does not answer"),
+    Case(
+      error: ChannelError.connectTimeout(.seconds(5)), kind: .connectionTimeout, status: 504,
+      text: "no connection to app:80 within 5.0 seconds"),
+    Case(
+      error: IOError(errnoCode: EMFILE, reason: "socket"), kind: .proxyInternalError, status: 503,
+      text: "no connection to app:80: the process has all "),
+    Case(
+      error: IOError(errnoCode: EADDRNOTAVAIL, reason: "connect"), kind: .proxyInternalError, status: 503,
+      text: "no connection to app:80: the system has no local address or port left for it"),
+    Case(
+      error: IOError(errnoCode: EACCES, reason: "connect"), kind: .connectionRefused, status: 502,
+      text: "no connection to app:80: connect: "),
+  ]
+
+  @Test("The error of a connection says what failed (RFC 9209 §2.3)", arguments: cases)
+  func reason(_ each: Case) {
+    let error = OriginError(
+      connectingTo: ProxyConfiguration.Address(host: "app", port: 80), within: .seconds(5), each.error)
+    #expect(error.kind == each.kind)
+    #expect(error.status == each.status)
+    #expect(error.description.hasPrefix(each.text), "\(error)")
+  }
+}
