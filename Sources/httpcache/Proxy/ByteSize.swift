@@ -18,6 +18,10 @@ struct ByteSize: ExpressibleByArgument, Hashable, Sendable {
   }
 
   var defaultValueDescription: String {
-    bytes >= 1 << 30 && bytes % (1 << 30) == 0 ? "\(bytes >> 30)GB" : "\(bytes >> 20)MB"
+    for (unit, shift) in [("GB", 30), ("MB", 20), ("KB", 10)]
+    where bytes >= 1 << shift && bytes % (1 << shift) == 0 {
+      return "\(bytes >> shift)\(unit)"
+    }
+    return "\(bytes)"
   }
 }

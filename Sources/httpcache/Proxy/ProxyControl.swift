@@ -19,9 +19,13 @@ struct ProxyControl {
 
   /// The options that change without a restart. All others keep their values.
   static let changeable: Set<String> = [
-    "admin-token", "connections", "connections-per-address", "disk", "drain-timeout", "log",
-    "maximum-request", "memory",
-    "origin-timeout", "rules", "stall-timeout", "trust", "trust-field", "upgrade-timeout",
+    "admin-token", "client-header-timeout", "client-idle-timeout", "connections", "connections-per-address",
+    "disk", "drain-timeout", "log", "maximum-fields", "maximum-head", "maximum-line", "maximum-request",
+    "memory",
+    "origin-between-bytes-timeout", "origin-connect-timeout", "origin-connections", "origin-failures",
+    "origin-first-byte-timeout", "origin-idle-connections", "origin-idle-timeout", "origin-probe-interval",
+    "origin-queue", "origin-queue-timeout", "origin-timeout", "rules", "stall-timeout", "trust", "trust-field",
+    "upgrade-timeout",
   ]
   /// Options that are checked together with another one.
   private static let companion = ["disk": "directory", "trust": "proxy-protocol", "admin-token": "admin"]

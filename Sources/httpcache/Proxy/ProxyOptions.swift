@@ -119,8 +119,65 @@ struct ProxyOptions: ParsableArguments {
       "Threads that serve connections; 0 means one per processor.", valueName: "count"))
   var threads = 0
 
-  @Option(help: ArgumentHelp("Origin read timeout in seconds.", valueName: "seconds"))
+  @Option(
+    help: ArgumentHelp(
+      "Origin read timeout in seconds: for the head of a response, and for each further piece of it.",
+      valueName: "seconds"))
   var originTimeout = 60.0
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum time for the head of the origin's response, in seconds (default: --origin-timeout).",
+      valueName: "seconds"))
+  var originFirstByteTimeout: Double?
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum time for each further piece of the origin's response, in seconds (default: --origin-timeout).",
+      valueName: "seconds"))
+  var originBetweenBytesTimeout: Double?
+
+  @Option(help: ArgumentHelp("Maximum time to connect to the origin, in seconds.", valueName: "seconds"))
+  var originConnectTimeout = 5.0
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum time that an idle connection to the origin is kept, in seconds; less than the origin keeps it.",
+      valueName: "seconds"))
+  var originIdleTimeout = 4.0
+
+  @Option(help: ArgumentHelp("Maximum idle connections to the origin.", valueName: "count"))
+  var originIdleConnections = 64
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum concurrent connections to the origin, tunnels included; further requests wait. 0 means no limit.",
+      valueName: "count"))
+  var originConnections = 1024
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum requests that wait for a connection to the origin; further ones get a stale response or 503.",
+      valueName: "count"))
+  var originQueue = 10_000
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum time that a request waits for a connection to the origin, in seconds.", valueName: "seconds"))
+  var originQueueTimeout = 10.0
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Requests in a row without a response after which the origin gets no requests: stale responses and 503 are sent at \
+      once, until the origin answers a probe. 0 means never.
+      """, valueName: "count"))
+  var originFailures = 5
+
+  @Option(
+    help: ArgumentHelp(
+      "Time between two probes of an origin that gets no requests, in seconds.", valueName: "seconds"))
+  var originProbeInterval = 5.0
 
   @Option(
     help: ArgumentHelp(
@@ -137,12 +194,34 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Maximum time for the head of a request, from its first byte, in seconds.", valueName: "seconds"))
+  var clientHeaderTimeout = 10.0
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum time to wait for the next request on a connection, in seconds.", valueName: "seconds"))
+  var clientIdleTimeout = 75.0
+
+  @Option(
+    help: ArgumentHelp(
       "Maximum time that a request waits for the response to an equal one, in seconds.", valueName: "seconds")
   )
   var followerTimeout = 5.0
 
   @Option(help: ArgumentHelp("Maximum bytes of a request's content.", valueName: "size"))
   var maximumRequest = ByteSize(bytes: 1 << 30)
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum bytes of the head of a request or of the origin's response.", valueName: "size"))
+  var maximumHead = ByteSize(bytes: 64 << 10)
+
+  @Option(
+    help: ArgumentHelp("Maximum bytes of a field, and of the request line, in a head.", valueName: "size"))
+  var maximumLine = ByteSize(bytes: 16 << 10)
+
+  @Option(help: ArgumentHelp("Maximum fields in a head.", valueName: "count"))
+  var maximumFields = 200
 
   @Option(
     help: ArgumentHelp(
@@ -280,16 +359,41 @@ struct ProxyOptions: ParsableArguments {
     guard scheme == "http" || scheme == "https" else {
       throw ProxyConfiguration.ValidationError("--scheme: expected http or https, found '\(scheme)'")
     }
-    guard originTimeout > 0, originTimeout <= 86_400 else {
-      throw ProxyConfiguration.ValidationError(
-        "--origin-timeout: expected more than 0 and at most 86400 seconds")
+    proxy.timeouts.response = try Self.time(originTimeout, "--origin-timeout")
+    proxy.timeouts.originFirstByte = try originFirstByteTimeout.map {
+      try Self.time($0, "--origin-first-byte-timeout")
     }
+    proxy.timeouts.originBetweenBytes = try originBetweenBytesTimeout.map {
+      try Self.time($0, "--origin-between-bytes-timeout")
+    }
+    proxy.timeouts.connect = try Self.time(originConnectTimeout, "--origin-connect-timeout")
+    proxy.timeouts.originIdle = try Self.time(originIdleTimeout, "--origin-idle-timeout")
+    proxy.timeouts.originQueue = try Self.time(originQueueTimeout, "--origin-queue-timeout")
+    proxy.timeouts.originProbe = try Self.time(originProbeInterval, "--origin-probe-interval")
+    proxy.timeouts.head = try Self.time(clientHeaderTimeout, "--client-header-timeout")
+    proxy.timeouts.idle = try Self.time(clientIdleTimeout, "--client-idle-timeout")
+    for (value, range, option) in [
+      (originConnections, 0...1_000_000, "--origin-connections"),
+      (originQueue, 0...1_000_000, "--origin-queue"),
+      (originIdleConnections, 0...1_000_000, "--origin-idle-connections"),
+      (originFailures, 0...1_000_000, "--origin-failures"), (maximumFields, 1...10_000, "--maximum-fields"),
+    ] where !range.contains(value) {
+      throw ProxyConfiguration.ValidationError(
+        "\(option): expected \(range.lowerBound) to \(range.upperBound), found \(value)")
+    }
+    for (size, option) in [(maximumHead, "--maximum-head"), (maximumLine, "--maximum-line")]
+    where !(1024...(16 << 20)).contains(size.bytes) {
+      throw ProxyConfiguration.ValidationError("\(option): expected 1KB to 16MB")
+    }
+    proxy.limits.originConnections = originConnections == 0 ? nil : originConnections
+    proxy.limits.originQueue = originQueue
+    proxy.limits.originFailures = originFailures == 0 ? nil : originFailures
+    proxy.limits.idleOriginConnections = originIdleConnections
+    proxy.limits.headBytes = maximumHead.bytes
+    proxy.limits.headLineBytes = maximumLine.bytes
+    proxy.limits.headFields = maximumFields
     guard followerTimeout >= 0, followerTimeout <= 86_400 else {
       throw ProxyConfiguration.ValidationError("--follower-timeout: expected 0 to 86400 seconds")
-    }
-    guard stallTimeout > 0, stallTimeout <= 86_400 else {
-      throw ProxyConfiguration.ValidationError(
-        "--stall-timeout: expected more than 0 and at most 86400 seconds")
     }
     guard drainTimeout >= 0, drainTimeout <= 86_400 else {
       throw ProxyConfiguration.ValidationError("--drain-timeout: expected 0 to 86400 seconds")
@@ -325,8 +429,7 @@ struct ProxyOptions: ParsableArguments {
         "--access-log-format is for --access-log, which is missing; add --access-log FILE, or remove it")
     }
     proxy.threads = threads == 0 ? ProcessInfo.processInfo.activeProcessorCount : threads
-    proxy.timeouts.response = Swift.max(.milliseconds(1), .seconds(originTimeout))
-    proxy.timeouts.stall = Swift.max(.milliseconds(1), .seconds(stallTimeout))
+    proxy.timeouts.stall = try Self.time(stallTimeout, "--stall-timeout")
     proxy.timeouts.drain = .seconds(drainTimeout)
     proxy.limits.requestBytes = maximumRequest.bytes
     proxy.limits.connections = connections
@@ -405,6 +508,14 @@ struct ProxyOptions: ParsableArguments {
         "--shared-required is for --shared, which is missing; add --shared URL, or remove it")
     }
     return (proxy, cache, log)
+  }
+
+  private static func time(_ seconds: Double, _ option: String) throws -> Duration {
+    guard seconds > 0, seconds <= 86_400 else {
+      throw ProxyConfiguration.ValidationError(
+        "\(option): expected more than 0 and at most 86400 seconds")
+    }
+    return Swift.max(.milliseconds(1), .seconds(seconds))
   }
 
   private static func address(_ text: String, _ option: String) throws -> ProxyConfiguration.Address {

@@ -88,6 +88,48 @@ struct CommandErrorTests {
       "--origin http://a --origin-timeout 0", 64,
       "httpcache: --origin-timeout: expected more than 0 and at most 86400 seconds"),
     .options(
+      "--origin http://a --origin-first-byte-timeout 0", 64,
+      "httpcache: --origin-first-byte-timeout: expected more than 0 and at most 86400 seconds"),
+    .options(
+      "--origin http://a --origin-between-bytes-timeout 0", 64,
+      "httpcache: --origin-between-bytes-timeout: expected more than 0 and at most 86400 seconds"),
+    .options(
+      "--origin http://a --origin-connect-timeout 0", 64,
+      "httpcache: --origin-connect-timeout: expected more than 0 and at most 86400 seconds"),
+    .options(
+      "--origin http://a --origin-idle-timeout 1e9", 64,
+      "httpcache: --origin-idle-timeout: expected more than 0 and at most 86400 seconds"),
+    .options(
+      "--origin http://a --origin-queue-timeout 0", 64,
+      "httpcache: --origin-queue-timeout: expected more than 0 and at most 86400 seconds"),
+    .options(
+      "--origin http://a --origin-probe-interval 0", 64,
+      "httpcache: --origin-probe-interval: expected more than 0 and at most 86400 seconds"),
+    .options(
+      "--origin http://a --client-idle-timeout 0", 64,
+      "httpcache: --client-idle-timeout: expected more than 0 and at most 86400 seconds"),
+    .options(
+      "--origin http://a --client-header-timeout nan", 64,
+      "httpcache: --client-header-timeout: expected more than 0 and at most 86400 seconds"),
+    .options(
+      "--origin http://a --origin-connections=-1", 64,
+      "httpcache: --origin-connections: expected 0 to 1000000, found -1"),
+    .options(
+      "--origin http://a --origin-queue=-1", 64, "httpcache: --origin-queue: expected 0 to 1000000, found -1"),
+    .options(
+      "--origin http://a --origin-idle-connections=-1", 64,
+      "httpcache: --origin-idle-connections: expected 0 to 1000000, found -1"),
+    .options(
+      "--origin http://a --origin-failures=-1", 64,
+      "httpcache: --origin-failures: expected 0 to 1000000, found -1"),
+    .options(
+      "--origin http://a --maximum-fields 20000", 64,
+      "httpcache: --maximum-fields: expected 1 to 10000, found 20000"),
+    .options(
+      "--origin http://a --maximum-head 1GB", 64, "httpcache: --maximum-head: expected 1KB to 16MB"),
+    .options(
+      "--origin http://a --maximum-line 10", 64, "httpcache: --maximum-line: expected 1KB to 16MB"),
+    .options(
       "--origin http://a --drain-timeout 1e9", 64, "httpcache: --drain-timeout: expected 0 to 86400 seconds"),
     .options("--origin http://a --threads 2000", 64, "httpcache: --threads: expected 0 to 1024"),
     .options("--origin http://a --connections 0", 64, "httpcache: --connections: expected at least 1"),

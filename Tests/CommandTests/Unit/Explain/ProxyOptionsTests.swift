@@ -93,6 +93,38 @@ struct ProxyOptionsTests {
   }
 
   @Test(
+    "Options set the limits and timeouts of the origin and of heads, and keep the defaults of the library")
+  func limits() throws {
+    let (byDefault, _, _) = try ProxyOptions.parse(["--origin", "http://a"]).resolved()
+    var expected = ProxyConfiguration(listen: byDefault.listen, origin: byDefault.origin)
+    #expect(byDefault.limits == expected.limits && byDefault.timeouts == expected.timeouts)
+    let (proxy, _, _) = try ProxyOptions.parse([
+      "--origin", "http://a", "--origin-connections", "7", "--origin-queue", "8", "--origin-failures", "9",
+      "--origin-idle-connections", "10", "--maximum-head", "32KB", "--maximum-line", "8KB",
+      "--maximum-fields",
+      "50", "--origin-timeout", "1", "--origin-first-byte-timeout", "2", "--origin-between-bytes-timeout",
+      "3",
+      "--origin-connect-timeout", "4", "--origin-idle-timeout", "5", "--origin-queue-timeout", "6",
+      "--origin-probe-interval", "7", "--client-header-timeout", "8", "--client-idle-timeout", "9",
+    ]).resolved()
+    (expected.limits.originConnections, expected.limits.originQueue) = (7, 8)
+    (expected.limits.originFailures, expected.limits.idleOriginConnections) = (9, 10)
+    (expected.limits.headBytes, expected.limits.headLineBytes) = (32 << 10, 8 << 10)
+    expected.limits.headFields = 50
+    expected.timeouts.response = .seconds(1)
+    (expected.timeouts.originFirstByte, expected.timeouts.originBetweenBytes) = (.seconds(2), .seconds(3))
+    (expected.timeouts.connect, expected.timeouts.originIdle) = (.seconds(4), .seconds(5))
+    (expected.timeouts.originQueue, expected.timeouts.originProbe) = (.seconds(6), .seconds(7))
+    (expected.timeouts.head, expected.timeouts.idle) = (.seconds(8), .seconds(9))
+    #expect(proxy.limits == expected.limits)
+    #expect(proxy.timeouts == expected.timeouts)
+    let (off, _, _) = try ProxyOptions.parse([
+      "--origin", "http://a", "--origin-connections", "0", "--origin-failures", "0",
+    ]).resolved()
+    #expect(off.limits.originConnections == nil && off.limits.originFailures == nil)
+  }
+
+  @Test(
     "An error in a file names the line and what was expected",
     arguments: [
       ("= 1", "not valid"), ("--origin: x", "unknown option '--origin'"), ("a b", "not valid"),
