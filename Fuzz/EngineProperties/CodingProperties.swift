@@ -19,7 +19,7 @@ enum CodingProperties {
     stored.contentLength = stored.parts?.count ?? Int64(bytes.count)
     let key = CacheKey(TargetURI(scheme: "http", authority: "a.example", path: "/r"))
     try require(
-      stored.scopes(under: key).count == stored.groups.count + 1
+      stored.scopes(under: key).count == stored.groups.count + stored.tags.all.count + 1
         && stored.facts.flags.contains(.hasGroups) || stored.groups.isEmpty, "groups: \(stored)")
     var model = ModelCache(kind: .private)
     model.add(stored)

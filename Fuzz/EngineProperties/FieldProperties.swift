@@ -5,7 +5,7 @@ import HTTPCacheEngine
 import HTTPTypes
 import RawStructuredFieldValues
 
-/// What must hold of the fields beyond RFC 9111: those of targets, groups, parts, preferences and No-Vary-Search.
+/// What must hold of the fields beyond RFC 9111: those of targets, groups, tags, parts, preferences and No-Vary-Search.
 enum FieldProperties {
   private static func lines(_ bytes: [UInt8]) -> [String] {
     String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).map(
@@ -73,6 +73,46 @@ enum FieldProperties {
     for group in Set(groups) {
       try require(scopes.insert(key.scope(group: group)).inserted, "two groups of one scope: \(group)")
     }
+  }
+
+  /// The lines are those of a field for tags; which, their length says. Different tags have different names, which a group
+  /// may have, and are hidden and stored without a loss.
+  static func tags(_ bytes: [UInt8]) throws {
+    // No more than are stored.
+    guard bytes.count < 8000 else { return }
+    let name = [HTTPField.Name.surrogateKey, .cacheTag, .xkey][bytes.count % 3]
+    let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map {
+      HTTPField(name: name, value: Array($0))
+    }
+    let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+    let isSeparator = { (byte: UInt8) in
+      byte == 0x2C && name != .surrogateKey || isBlank(byte) && name != .cacheTag
+    }
+    var named: [[UInt8]: String] = [:]
+    var all: [String] = []
+    for line in lines {
+      let tags = line.withUnsafeBytesOfValue { Array($0) }.split(whereSeparator: isSeparator)
+        .map { Array($0.drop(while: isBlank).reversed().drop(while: isBlank).reversed()) }
+        .filter { !$0.isEmpty }
+      let names = ResponseTags.tags(in: line)
+      try require(tags.count == names.count, "\(tags.count) tags, but \(names)")
+      for (tag, name) in zip(tags, names) {
+        try require(name.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && !name.isEmpty, "not a name: \(name)")
+        try require(named.updateValue(name, forKey: tag) ?? name == name, "two names of a tag: \(name)")
+      }
+      all += names
+    }
+    try require(Set(named.values).count == named.count, "one name of two tags: \(all)")
+    var configuration = CacheEngine.Configuration(kind: .shared)
+    configuration.tagFields = [name.rawName]
+    var response = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"])
+    for line in lines { response.headerFields.append(line) }
+    var model = ModelCache(configuration)
+    let request = HTTPRequest(method: .get, scheme: "http", authority: "a.example", path: "/r")
+    try model.exchange(request, .response(response))
+    guard let stored = model.candidates.first else { throw Violation(description: "not stored: \(all)") }
+    try require(stored.tags.all == all && stored.fields[name] == nil, "stored other tags: \(stored)")
+    try require(StoredResponse(decoding: stored.encoded()[...]) == stored, "unstable: \(stored)")
   }
 
   static func contentRange(_ bytes: [UInt8]) throws {
@@ -206,6 +246,9 @@ enum StructuredValue {
 extension HTTPField.Name {
   static let cdnCacheControl = known("CDN-Cache-Control")
   static let cacheGroups = known("Cache-Groups")
+  static let surrogateKey = known("Surrogate-Key")
+  static let cacheTag = known("Cache-Tag")
+  static let xkey = known("xkey")
   static let cacheGroupInvalidation = known("Cache-Group-Invalidation")
   static let clearSiteData = known("Clear-Site-Data")
 

@@ -45,6 +45,7 @@ package struct Property: Sendable {
     Property(name: "separating", input: .numbers, check: LooseningProperty.separating),
     Property(name: "cacheStatusText", input: .text, check: CodingProperties.cacheStatusText),
     Property(name: "octets", input: .text, check: OctetProperty.values),
+    Property(name: "tags", input: .text, check: FieldProperties.tags),
   ]
 
   /// Checks the property at the position that is the first byte against the other bytes.

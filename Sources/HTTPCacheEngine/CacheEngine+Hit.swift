@@ -56,7 +56,7 @@ extension CacheEngine {
       return nil
     }
     // Responses that share their content differ in the values of the same selecting fields: only one can match.
-    guard let front = StoredFront(stored), front.special.isSubset(of: .sharesContent),
+    guard let front = StoredFront(stored), front.special.isSubset(of: .hittable),
       front.selectingCount <= SelectingBytes.most
     else { return nil }
     let facts = front.facts

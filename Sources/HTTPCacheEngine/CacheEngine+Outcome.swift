@@ -44,25 +44,46 @@ extension CacheEngine {
     var response = ResponseFields()
     response.read(
       head.headerFields, now: exchange.arrival, targets: configuration.targetNames,
-      withheld: configuration.withheldNames)
+      withheld: configuration.withheldNames, tags: configuration.tagNames)
     response.overrule(lifetime: exchange.lifetime, configuration.ruling)
     // HTTPTypes keeps the method as a field: read it once, and not in every rule.
     let method = exchange.forwarding.original.method
     let isSafe = Invalidation.isSafe(method)
     // Only these invalidate a whole scope.
     if !response.clearsSiteData, isSafe {
-      return judge(head, response, method, isSafe: true, exchange, &outcome)
+      judge(head, response, method, isSafe: true, exchange, &outcome)
+      if !response.tags.isEmpty { judge(response.tags, exchange, &outcome) }
+      return
     }
     let scopes = ScopeInvalidation.scopes(
       after: exchange, response: head, response, configuration: configuration)
     let isCleared = scopes.contains { $0.reason == .clearedByOrigin }
     judge(head, response, method, isSafe: isSafe, exchange, mayServeStale: !isCleared, &outcome)
+    if !response.tags.isEmpty { judge(response.tags, exchange, &outcome) }
     if !scopes.isEmpty { outcome.invalidatedScopes = scopes }
     if isCleared {
       // A response that clears the cache does not start the next collection, and updates nothing.
       if case .store = outcome.storage { outcome.storage = .refuse(.clearedByOrigin) }
       outcome.updates = []
     }
+  }
+
+  /// Decides what the client gets to see of the response's tags, and refuses to store what has too many: it could not be
+  /// purged by all of them. It displaces the stored responses that match, as it would if it were stored.
+  private func judge(_ tags: ResponseTags, _ exchange: Exchange, _ outcome: inout Outcome) {
+    if !configuration.showsTags {
+      outcome.hiddenFields = tags.lists.compactMap { HTTPField.Name($0.field) }
+    }
+    if case .store(let stored, _) = outcome.storage, stored.tags.exceedsLimit {
+      outcome.storage = .refuse(.tooManyTags)
+      outcome.removals += matching(exchange)
+    }
+    let excessive = outcome.updates.filter { $0.response.tags.exceedsLimit }.map(\.candidate)
+    if !excessive.isEmpty {
+      outcome.updates.removeAll { excessive.contains($0.candidate) }
+      outcome.removals += excessive
+    }
+    if outcome.addition?.response.tags.exceedsLimit == true { outcome.addition = nil }
   }
 
   /// Decides what happens to the response and to the stored responses under its key.
@@ -290,7 +311,9 @@ extension CacheEngine {
       let update = Freshening.update(fields, update, arrival: exchange.arrival, configuration)
       for field in update where !kept.contains(field.name) {
         let kind = FieldKind(field.name)
-        if !kind.staysInUpdate, !configuration.stripsCookies || kind != .setCookie {
+        if !kind.staysInUpdate, !configuration.stripsCookies || kind != .setCookie,
+          configuration.showsTags || !configuration.tagNames.contains(field.name.canonicalName)
+        {
           updated.fields.append(field)
         }
       }

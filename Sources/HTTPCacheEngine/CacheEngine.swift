@@ -127,13 +127,38 @@ public struct CacheEngine: Sendable {
 
     /// ``reload``, with its default.
     var reloadUse: ReloadUse { reload ?? (kind == .shared ? .validateOnce : .honor) }
-    /// The names in ``withheldFields``, and those that ``setCookie`` adds.
+    /// The names of response fields whose values are tags of the response, such as `Surrogate-Key`, `Cache-Tag`, `xkey` or
+    /// `X-Magento-Tags` (default: none).
+    ///
+    /// A response can be purged by its tags as by its groups (`Cache-Groups`, RFC 9875), which every response may have:
+    /// a tag and a group of one name are the same. Tags may contain any visible bytes. They are separated by blanks in
+    /// `Surrogate-Key`, by commas in `Cache-Tag`, `Edge-Cache-Tag` and `X-Magento-Tags`, and by either in other fields. A
+    /// field with a meaning for caching, such as `Cache-Control` or `Cache-Groups`, has no tags.
+    ///
+    /// A response with more than 4,096 tags, or tags of more than 64 KiB, is not stored: it could not be purged by all of
+    /// them. A stored response keeps its tags if this list changes, and a response without the field then has none.
+    public var tagFields: [String] = [] {
+      didSet {
+        tagFields = tagFields.map { $0.lowercasedASCII }
+        tagNames = FieldNameSet(tagFields.filter(Self.mayHaveTags))
+        updateWithheldNames()
+      }
+    }
+    /// Whether clients get the ``tagFields`` (default: no, they are removed from each response, stored or not).
+    public var showsTags = false { didSet { updateWithheldNames() } }
+    /// The names in ``tagFields`` that may have tags.
+    private(set) var tagNames = FieldNameSet.none
+    /// The names in ``withheldFields``, and those that ``setCookie`` and ``tagFields`` add.
     private(set) var withheldNames: FieldNameSet
 
     private mutating func updateWithheldNames() {
       withheldNames = FieldNameSet(
-        withheldFields + (stripsCookies ? SharedCookies.names.map(\.canonicalName) : []))
+        withheldFields + (stripsCookies ? SharedCookies.names.map(\.canonicalName) : [])
+          + (showsTags ? [] : tagNames.names))
     }
+
+    /// Whether a name, in lowercase, may be one of the ``tagFields``.
+    package static func mayHaveTags(_ name: String) -> Bool { FieldKind(name) == .other }
 
     /// Makes a configuration. Each parameter is documented at the property of its name.
     public init(

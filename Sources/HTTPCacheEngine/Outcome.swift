@@ -188,6 +188,13 @@ extension CacheEngine {
       get { changes.invalidatedScopes }
       set { changes.invalidatedScopes = newValue }
     }
+    /// The names of the fields of the origin's response that the client does not get: its tags, unless
+    /// ``CacheEngine/Configuration/showsTags``.
+    public var hiddenFields: [HTTPField.Name] {
+      // Without making changes: this is read for each response.
+      get { if case .some(let changes) = kept { changes.hiddenFields } else { [] } }
+      set { changes.hiddenFields = newValue }
+    }
     /// Why the client gets this response.
     public var reason: Reason
 
@@ -203,6 +210,7 @@ extension CacheEngine {
       var removals: [Int] = []
       var invalidations: [TargetURI] = []
       var invalidatedScopes: [InvalidatedScope] = []
+      var hiddenFields: [HTTPField.Name] = []
     }
 
     /// Apart from the outcome, because most have no changes: to make, move and release empty ones took 360 of the 6,560

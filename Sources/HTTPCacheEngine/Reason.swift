@@ -195,6 +195,8 @@ extension CacheEngine {
     case diskFailing
     /// The store is closed. (Store)
     case storeClosed
+    /// The response has more tags than are kept, so it could not be purged by all of them. (Policy)
+    case tooManyTags
     /// The response is not an HTTP response: it has neither a status code nor fields. (RFC 9111 §3)
     case responseNotHTTP
 
@@ -332,6 +334,7 @@ extension CacheEngine.Reason: CustomStringConvertible {
     case .storeBusy: ("Store", nil, "The store is full of responses that are still being written, so it cannot make room.")
     case .diskFailing: ("Store", nil, "The disk fails, and the response could not be kept in memory.")
     case .storeClosed: ("Store", nil, "The store is closed.")
+    case .tooManyTags: ("Policy", nil, "The response has more tags than are kept, so it could not be purged by all of them.")
     case .responseNotHTTP: ("RFC 9111 §3", nil, "The response is not an HTTP response: it has neither a status code nor fields.")
 
     case .freshened: ("RFC 9111 §4.3.4", nil, "The stored response was updated from the origin's 304 response.")

@@ -48,7 +48,9 @@ extension HTTPCache {
   }
 
   private func carryOut(_ removal: Removal, counting: Bool) -> RemovalResult {
-    if removal.selection.extent == .patterns([]) { return RemovalResult(count: 0) }
+    if removal.selection.extent == .patterns([]) || removal.selection.extent == .groupsOfAnyOrigin([]) {
+      return RemovalResult(count: 0)
+    }
     shared?.add(removal)
     return RemovalResult(count: apply(removal, counting: counting))
   }
@@ -62,7 +64,7 @@ extension HTTPCache {
     case .patterns: return Selection(selection.extent, partition: partition)
     case .origin(let target, let group):
       return Selection(.origin(responses.keyed(target), group: group), partition: partition)
-    case .groupOfAnyOrigin, .scopes, .partition, .since, .before, .all: return selection
+    case .groupsOfAnyOrigin, .scopes, .partition, .since, .before, .all: return selection
     }
   }
 
@@ -114,7 +116,7 @@ extension HTTPCache {
         entry.key.bytes.withUnsafeBytes { covers($0, scopes.map { StoreScope($0) }) }
       }
       let isWhole = isCovered(key?.scopes ?? [])
-      // Most responses are in no group: they need not be decoded.
+      // Most responses have neither group nor tag: they need not be decoded.
       if !isWhole, !entry.metadata.withUnsafeBytes({ StoredResponse.mayHaveGroups($0.bytes) }) {
         return .keep
       }

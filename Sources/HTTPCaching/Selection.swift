@@ -30,7 +30,7 @@ extension HTTPCache {
       case patterns([TargetPattern])
       /// Responses of an origin, or those in a group of it, as the group is named in fields.
       case origin(TargetURI, group: String?)
-      case groupOfAnyOrigin(String)
+      case groupsOfAnyOrigin([String])
       /// Origins, groups and partitions, as `CacheKey` makes their scopes.
       case scopes([[UInt8]])
       case partition(String)
@@ -63,10 +63,11 @@ extension HTTPCache {
       Selection(.patterns(patterns), partition: partition)
     }
 
-    /// All responses in a group of an origin (RFC 9875 §2.1).
+    /// All responses in a group of an origin (RFC 9875 §2.1), and those with a tag of that name: one of the values of
+    /// `CacheEngine.Configuration.tagFields`.
     ///
     /// - Parameters:
-    ///   - name: the name of the group. In `Cache-Groups`, characters beyond printable ASCII are percent-encoded.
+    ///   - name: the name of the group or tag. In `Cache-Groups`, characters beyond printable ASCII are percent-encoded.
     ///   - target: any URI of the origin.
     ///   - partition: the partition.
     public static func group(
@@ -75,16 +76,24 @@ extension HTTPCache {
       group(inField: GroupName.inField(name), of: target, partition: partition)
     }
 
-    /// All responses in a group, of any origin and in any partition.
-    public static func group(_ name: String) -> Selection { group(inField: GroupName.inField(name), of: nil) }
+    /// All responses in a group, or with a tag of that name, of any origin and in any partition.
+    public static func group(_ name: String) -> Selection { groups([name]) }
 
-    /// All responses in a group as it is named in fields. Without a target: of any origin, in any partition.
-    package static func group(
-      inField text: String, of target: TargetURI?, partition: String? = nil
-    ) -> Selection {
-      target.map { Selection(.origin($0, group: text), partition: partition) }
-        ?? Selection(.groupOfAnyOrigin(text))
+    /// All responses in at least one of these groups, or with a tag of such a name, of any origin and in any partition. They
+    /// are found in one pass.
+    public static func groups(_ names: [String]) -> Selection {
+      groups(inField: names.map { GroupName.inField($0) })
     }
+
+    /// All responses in a group as it is named in fields.
+    package static func group(
+      inField text: String, of target: TargetURI, partition: String? = nil
+    ) -> Selection {
+      Selection(.origin(target, group: text), partition: partition)
+    }
+
+    /// All responses of any origin and in any partition in groups as they are named in fields.
+    package static func groups(inField texts: [String]) -> Selection { Selection(.groupsOfAnyOrigin(texts)) }
 
     /// All responses of an origin: the scheme, host and port of this URI.
     public static func origin(of target: TargetURI, partition: String? = nil) -> Selection {
@@ -128,7 +137,7 @@ extension HTTPCache.Selection {
     case .scopes(let scopes): scopes
     case .origin(let target, let group): [CacheKey(target, partition: ownPartition).scope(group: group)]
     case .partition(let name): [CacheKey.scope(ofPartition: name)]
-    case .target, .patterns, .groupOfAnyOrigin, .since, .before, .all: []
+    case .target, .patterns, .groupsOfAnyOrigin, .since, .before, .all: []
     }
   }
 
@@ -136,7 +145,7 @@ extension HTTPCache.Selection {
   var isBroad: Bool {
     switch extent {
     case .target, .scopes, .origin, .partition: false
-    case .patterns, .groupOfAnyOrigin, .since, .before, .all: true
+    case .patterns, .groupsOfAnyOrigin, .since, .before, .all: true
     }
   }
 
@@ -157,15 +166,10 @@ extension HTTPCache.Selection {
     case .target(let target, _): return keyCoverage([Array(target.text.utf8)]) { $0.isOf(target) }
     case .patterns(let patterns):
       return keyCoverage(patterns.map(\.beginning)) { key in patterns.contains { key.isMeant(by: $0) } }
-    case .groupOfAnyOrigin(let group):
-      // As `CacheKey.scope(group:)` makes the scope of a group.
-      let end = [0, 0] + Array(group.utf8)
+    case .groupsOfAnyOrigin(let names):
+      let groups = Set(names.map { Array($0.utf8)[...] })
       return { _, scopes in
-        scopes?.contains { scope in
-          // Not the three zeros that end the scope of a partition: a group may have an empty name.
-          let start = scope.bytes.count - end.count
-          return start > 0 && scope.bytes[start - 1] != 0 && scope.bytes[start...].elementsEqual(end)
-        } ?? true
+        scopes?.contains { CacheKey.group(ofScope: $0.bytes).map { groups.contains($0) } ?? false } ?? true
       }
     case .scopes, .origin, .partition:
       let own = scopes.map { StoreScope($0) }

@@ -46,6 +46,8 @@ package struct ResponseFields: Hashable, Sendable {
   package var vary: VaryField = .names([])
   /// `Cache-Groups` (RFC 9875 §2): the groups of the response.
   package var groups: [String] = []
+  /// The tags of the response, by ``CacheEngine/Configuration/tagFields``: normally none.
+  package var tags = ResponseTags()
   /// `Content-Length`, if it is a number.
   package var contentLength: Int64?
   /// Whether the message contains the end of its content (RFC 9112 §6.3).
@@ -78,8 +80,9 @@ package struct ResponseFields: Hashable, Sendable {
   /// - Parameters:
   ///   - now: needed for two-digit years only.
   ///   - targets: the target list of ``CacheEngine/Configuration/targets``.
-  package init(_ fields: HTTPFields, now: Timestamp, targets: [String]) {
-    read(fields, now: now, targets: FieldNameSet(targets), withheld: .none)
+  ///   - tags: ``CacheEngine/Configuration/tagFields``.
+  package init(_ fields: HTTPFields, now: Timestamp, targets: [String], tags: [String] = []) {
+    read(fields, now: now, targets: FieldNameSet(targets), withheld: .none, tags: FieldNameSet(tags))
   }
 
   /// Makes the result for a response without fields.
@@ -92,7 +95,8 @@ package struct ResponseFields: Hashable, Sendable {
     // Not an initializer, because that would make a copy at its end.
     var response = ResponseFields()
     response.read(
-      fields, now: now, targets: configuration.targetNames, withheld: configuration.withheldNames)
+      fields, now: now, targets: configuration.targetNames, withheld: configuration.withheldNames,
+      tags: configuration.tagNames)
     response.overrule(lifetime: lifetime, configuration.ruling)
     return response
   }
@@ -132,18 +136,21 @@ package struct ResponseFields: Hashable, Sendable {
       || !cacheControl.flags.isDisjoint(with: [.noCache, .noStore, .invalidTime, .misplacedTime])
   }
 
-  /// - Parameter isUpdate: whether only the fields that update a stored response are read.
+  /// - Parameters:
+  ///   - withheld: the names of fields that are not stored.
+  ///   - tagged: the names of fields with tags.
+  ///   - isUpdate: whether only the fields that update a stored response are read.
   mutating func read(
     _ fields: HTTPFields, now: Timestamp, targets: FieldNameSet, withheld: FieldNameSet,
-    isUpdate: Bool = false
+    tags tagged: FieldNameSet, isUpdate: Bool = false
   ) {
     var varyNames = VaryField.Names()
     // Normally there are none.
     var groupLines: [String]?
     var targeted: [String: [String]]?
     var ageSeen = false
-    let otherLengths = targets.otherLengths | withheld.otherLengths
-    let letters = targets.letters | withheld.letters
+    let otherLengths = targets.otherLengths | withheld.otherLengths | tagged.otherLengths
+    let letters = targets.letters | withheld.letters | tagged.letters
     let ruledLengths = targets.ruledLengths | withheld.ruledLengths
     // By position: a loop over fields copies each, including its name, and most are not needed.
     for position in fields.indices {
@@ -159,10 +166,13 @@ package struct ResponseFields: Hashable, Sendable {
             if targeted == nil { targeted = [:] }
             targeted?[name, default: []].append(fields[position].value)
           }
-        } else if withheld.contains(name), kind != .cacheControl, kind != .vary, !kind.isOfConnection {
-          // Fields that decide on reuse are always stored.
-          omitted.insert(position)
-          hasWithheld = true
+        } else {
+          if withheld.contains(name), kind != .cacheControl, kind != .vary, !kind.isOfConnection {
+            // Fields that decide on reuse are always stored.
+            omitted.insert(position)
+            hasWithheld = true
+          }
+          if kind == .other, tagged.contains(name) { tags.add(fields[position]) }
         }
       }
       if isUpdate, kind.staysInUpdate { continue }

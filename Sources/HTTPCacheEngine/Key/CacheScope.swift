@@ -3,7 +3,8 @@
 
 import HTTPTypes
 
-/// A set of stored responses that are invalidated together: all of an origin, or those of a group (RFC 9875 §2.1).
+/// A set of stored responses that are invalidated together: all of an origin, or those of a group (RFC 9875 §2.1). A tag is
+/// a group, too.
 public struct CacheScope: Hashable, Sendable {
   /// Any URI of the origin (RFC 9110 §4.3.1).
   public var target: TargetURI
@@ -47,12 +48,30 @@ extension CacheKey {
     // In one piece, normally.
     var scope = Array(bytes[..<(user == authority ? index : authority)])
     if user != authority { scope += bytes[user..<index] }
-    if let group {
-      // No origin begins with NUL, so no group of one partition equals the origin of another.
-      scope += [0, 0]
-      scope += group.utf8
-    }
+    if let group { scope = Self.scope(ofGroup: group, in: scope) }
     return scope
+  }
+
+  /// - Parameter origin: the scope of the group's origin.
+  private static func scope(ofGroup group: String, in origin: [UInt8]) -> [UInt8] {
+    // No origin begins with NUL, so no group of one partition equals the origin of another.
+    origin + [0, 0] + group.utf8
+  }
+
+  /// Returns the name of the group in the scope of a group; `nil` for the scope of an origin or a partition.
+  package static func group(ofScope scope: [UInt8]) -> ArraySlice<UInt8>? {
+    // Not the three zeros that end the scope of a partition: a group may have an empty name.
+    guard let end = scope.indices.dropLast().last(where: { scope[$0] == 0 && scope[$0 + 1] == 0 }), end > 0,
+      scope[end - 1] != 0
+    else { return nil }
+    return scope[(end + 2)...]
+  }
+
+  /// The scopes of every response under the key, and those of some groups.
+  fileprivate func scopes(of groups: [String]) -> [[UInt8]] {
+    let origin = scope()
+    return [origin] + (partitionScope.map { [$0] } ?? [])
+      + groups.map { Self.scope(ofGroup: $0, in: origin) }
   }
 }
 
@@ -68,20 +87,18 @@ extension CacheKey {
   }
 
   /// The scopes of every response under the key: its origin and its partition.
-  package var scopes: [[UInt8]] { [scope()] + (partitionScope.map { [$0] } ?? []) }
+  package var scopes: [[UInt8]] { scopes(of: []) }
 }
 
 extension StoredResponse {
   /// Returns the scopes, as bytes, of the response if it is stored under this key.
   public func scopes(under key: CacheKey) -> [[UInt8]] {
-    var scopes = key.scopes
-    for group in groups { scopes.append(key.scope(group: group)) }
-    return scopes
+    key.scopes(of: tags.isEmpty ? groups : groups + tags.all)
   }
 
-  /// Whether a stored form may be in a group, at the cost of reading two numbers.
+  /// Whether a stored form may be in a group or have a tag, at the cost of reading two numbers.
   package static func mayHaveGroups(_ bytes: RawSpan) -> Bool {
     guard let front = StoredFront(bytes) else { return false }
-    return front.facts.flags.contains(.hasGroups) || front.special.contains(.sharesContent)
+    return front.facts.flags.contains(.hasGroups) || !front.special.isDisjoint(with: .hittable)
   }
 }

@@ -60,7 +60,8 @@ struct FieldMerge {
           writer.writeField(at: place, of: update)
           start = reader.position
         } else if outline.kind != .other && !outline.kind.staysInUpdate
-          || configuration.targetNames.mayContain(outline) || configuration.withheldNames.mayContain(outline),
+          || configuration.targetNames.mayContain(outline) || configuration.withheldNames.mayContain(outline)
+          || configuration.tagNames.mayContain(outline),
           let field = span.bytes.field(line)
         {
           ruled.append(field)

@@ -118,7 +118,8 @@ enum Freshening {
     var parsed = ResponseFields()
     parsed.read(
       merge.ruling, now: arrival, targets: configuration.targetNames, withheld: configuration.withheldNames,
-      isUpdate: true)
+      tags: configuration.tagNames, isUpdate: true)
+    parsed.tags = candidates[candidate].tags.updated(by: parsed.tags)
     parsed.overrule(lifetime: exchange.lifetime, configuration.ruling)
     let request = exchange.forwarding.original.headerFields
     let vary = VariantSelection.names(of: parsed, for: request, configuration)
@@ -127,8 +128,8 @@ enum Freshening {
       ? KeptFields(merge.lines)
       : kept(
         of: merge.lines.fields,
-        .of(merge.lines.fields, now: arrival, lifetime: exchange.lifetime, configuration),
-        arrival: arrival, configuration)
+        .of(merge.lines.fields, now: arrival, lifetime: exchange.lifetime, configuration), arrival: arrival,
+        configuration)
     var updated = make(
       status: candidates[candidate].status, kept, parsed,
       selecting: candidates[candidate].selecting.vary == vary && !isReselected
@@ -145,8 +146,7 @@ enum Freshening {
     let obstacle =
       parsed.isStoredAsIs
       ? obstacle(parsed)
-      : obstacle(
-        .of(updated.fields, now: arrival, lifetime: exchange.lifetime, configuration))
+      : obstacle(.of(updated.fields, now: arrival, lifetime: exchange.lifetime, configuration))
     return Revision(
       candidate: candidate, response: updated, isStoredAsIs: parsed.isStoredAsIs, obstacle: obstacle)
   }
@@ -168,7 +168,8 @@ enum Freshening {
         // Fields that are not stored validate nothing.
         hasValidator: parsed.isStoredAsIs ? parsed.hasValidator : kept.hasValidator(at: times.arrival),
         isDelimited: isDelimited, times: times, configuration: configuration),
-      groups: parsed.groups)
+      groups: parsed.groups,
+      tags: parsed.tags.isEmpty ? parsed.tags : ResponseTags().updated(by: parsed.tags))
   }
 
   /// Returns the stored part of these fields (§3.1).

@@ -29,7 +29,11 @@
 /// | 4, fields | number of fields; of each its name and, as a text, its value |
 /// | 4, 8 × 2 × n, 8, 1 | if in parts: their number; of each start and end; the complete length or -1; whether others may be combined |
 /// | 4, texts | if in groups: their number, and the groups |
+/// | 4, tags | if tagged: the length of the tags, and the tags |
 /// | 4, forms | if other responses share the content: their number; of each its length (4) and its stored form |
+///
+/// The tags are the number of their fields (4), and of each field its name as a text, the number of its tags (4), and these
+/// as texts.
 ///
 /// A text is its length in bytes (4) and its UTF-8. The name of a field is its number in ``FieldNameTable`` (1), or 0
 /// and a text.
@@ -49,7 +53,12 @@ enum StoredForm {
     static let unmatchable = Special(rawValue: 1 << 1)
     /// Other responses share the content; their forms follow. See ``StoredResponse/encoded(sharingContent:)``.
     static let sharesContent = Special(rawValue: 1 << 2)
-    static let all: Special = [.inParts, .unmatchable, .sharesContent]
+    /// There are tags. What was written before there were tags has no such bit, and a reader that does not know it reads
+    /// nothing: so the version stayed.
+    static let tagged = Special(rawValue: 1 << 3)
+    static let all: Special = [.inParts, .unmatchable, .sharesContent, .tagged]
+    /// ``sharesContent`` and ``tagged``: the fast path answers with such a response.
+    static let hittable = Special(rawValue: 1 << 2 | 1 << 3)
   }
 
   /// How the value of a selecting field is stored.

@@ -36,6 +36,7 @@ extension StoredResponse {
     var special = special
     if parts != nil { special.insert(.inParts) }
     if selecting.isUnmatchable { special.insert(.unmatchable) }
+    if !tags.isEmpty { special.insert(.tagged) }
     writer.write(StoredForm.version)
     writer.write(facts.lifetime.source.rawValue)
     writer.write(facts.flags.rawValue)
@@ -57,6 +58,7 @@ extension StoredResponse {
       writer.write(UInt32(groups.count))
       for group in groups { writer.write(group) }
     }
+    if !tags.isEmpty { writer.write(ByteWriter.bytes { tags.write(to: &$0) }) }
   }
 
   private static func write(_ field: SelectingFields.Field, to writer: inout ByteWriter) {
@@ -103,7 +105,8 @@ extension StoredResponse {
   ///
   /// - Complexity: O(*n*) in the number of fields, without allocation if the content is complete.
   package static func canDecode(_ bytes: RawSpan) -> Bool {
-    StoredLayout(bytes) != nil
+    guard let layout = StoredLayout(bytes) else { return false }
+    return layout.tags.map { ResponseTags.canDecode(bytes.extracting($0.start..<$0.end)) } ?? true
   }
 
   /// Reads all responses that share one content, the one that changed last first; none for any other bytes.
@@ -127,6 +130,11 @@ extension StoredResponse {
 
   private init?(_ bytes: RawSpan, _ layout: StoredLayout) {
     guard let front = StoredFront(bytes) else { return nil }
+    var tags = ResponseTags()
+    if let range = layout.tags {
+      guard let read = ResponseTags(decoding: bytes.extracting(range.start..<range.end)) else { return nil }
+      tags = read
+    }
     var reader = StoredFormReader(position: StoredForm.frontCount)
     let isUnmatchable = front.special.contains(.unmatchable)
     let selecting: SelectingFields
@@ -146,7 +154,7 @@ extension StoredResponse {
       status: .init(code: front.status, reasonPhrase: bytes.string(layout.phrase)),
       kept: KeptFields(StoredLines(count: layout.fieldCount, bytes: bytes.array(layout.fields))),
       selecting: selecting, facts: front.facts,
-      groups: layout.groups.isEmpty ? [] : layout.groups.map { bytes.string($0) })
+      groups: layout.groups.isEmpty ? [] : layout.groups.map { bytes.string($0) }, tags: tags)
     parts = layout.parts
   }
 }
@@ -298,13 +306,15 @@ extension StoredResponse {
   }
 }
 
-/// What follows the selecting fields of a stored form. It exists only for bytes that are entirely a stored form.
+/// What follows the selecting fields of a stored form. It exists only for bytes that are entirely a stored form, but for
+/// the tags: a hit does not look into them.
 private struct StoredLayout {
   let phrase: ByteRange
   let fieldCount: Int
   let fields: ByteRange
   let parts: StoredParts?
   let groups: [ByteRange]
+  let tags: ByteRange?
   /// The stored forms of further responses with the same content.
   let others: [ByteRange]
 
@@ -330,6 +340,11 @@ private struct StoredLayout {
         groups.append(group)
       }
     }
+    var tags: ByteRange?
+    if front.special.contains(.tagged) {
+      tags = reader.text(bytes)
+      if tags == nil { return nil }
+    }
     if front.special.contains(.sharesContent) {
       guard let count = reader.count(bytes) else { return nil }
       for _ in 0..<count {
@@ -341,7 +356,7 @@ private struct StoredLayout {
     }
     guard reader.position == bytes.byteCount else { return nil }
     (self.phrase, self.fieldCount, self.fields) = (phrase, fieldCount, fields)
-    (self.parts, self.groups, self.others) = (parts, groups, others)
+    (self.parts, self.groups, self.tags, self.others) = (parts, groups, tags, others)
   }
 
   private static func parts(_ reader: inout StoredFormReader, _ bytes: RawSpan) -> StoredParts? {

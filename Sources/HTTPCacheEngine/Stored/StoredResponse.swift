@@ -30,17 +30,21 @@ public struct StoredResponse: Hashable, Sendable {
   package var groups: [String] {
     didSet { if groups.isEmpty { facts.flags.remove(.hasGroups) } else { facts.flags.insert(.hasGroups) } }
   }
+  /// The tags of the response: normally none. Fields that clients do not get are not among ``fields``, so a hit need not
+  /// skip them.
+  package var tags: ResponseTags
 
   /// - Parameter groups: the groups, in agreement with ``ReuseFacts/Flags/hasGroups``.
   init(
     status: HTTPResponse.Status, kept: KeptFields, selecting: SelectingFields, facts: ReuseFacts,
-    groups: [String] = []
+    groups: [String] = [], tags: ResponseTags = ResponseTags()
   ) {
     self.status = status
     self.kept = kept
     self.selecting = selecting
     self.facts = facts
     self.groups = groups
+    self.tags = tags
   }
 
   /// Returns the head to answer with, with `Age` if the response is used without a revalidation (RFC 9111 §4, §5.1).

@@ -5,12 +5,20 @@ import HTTPCaching
 import Logging
 
 /// The responses to purge.
-struct Purge: Sendable {
+struct Purge: Hashable, Sendable {
   var selections: [HTTPCache.Selection]
   /// Whether responses become stale instead of being removed.
   var isSoft = false
   /// What is purged, for the log.
   var description: String
+
+  /// Returns the responses in groups of some origins, or of all. A tag is a group, too, and a name may be written as an
+  /// origin writes it in fields.
+  static func selections(ofGroups names: [String], in origins: [TargetURI]) -> [HTTPCache.Selection] {
+    let groups = names.flatMap { GroupName.possible($0) }
+    if origins.isEmpty { return [.groups(inField: groups)] }
+    return origins.flatMap { origin in groups.map { .group(inField: $0, of: origin) } }
+  }
 
   /// Purges, on a thread that may wait for the disk.
   ///

@@ -12,6 +12,12 @@ struct PurgeRequest: Sendable {
   private static let targetLimit = 1000
   /// Maximum patterns of one request: each is compared with each stored URL.
   private static let patternLimit = 100
+  /// Maximum groups and tags of one request; of some origins, counted for each. A soft purge of a group of an origin is a
+  /// pass over all that is stored.
+  static func groupLimit(isSoft: Bool, ofOrigins: Bool) -> Int {
+    isSoft && ofOrigins ? patternLimit : targetLimit
+  }
+
   /// Maximum bytes of a pattern.
   private static let patternLength = 2000
 
@@ -48,8 +54,8 @@ struct PurgeRequest: Sendable {
           \(error.text)
           POST /purge?url=http://HOST/PATH, as clients use it; repeat url, or send one URL per line as the content
           POST /purge?prefix=http://HOST/PATH or ?glob=http://HOST/*.css; both may be repeated
-          POST /purge?group=NAME&url=http://HOST/, or ?group=NAME for all origins
-          POST /purge?origin=http://HOST/, ?since=SECONDS for what was stored since then (Unix time), or ?all
+          POST /purge?tag=NAME or ?group=NAME for all hosts; repeat them, or add host=HOST or origin=http://HOST/ for one
+          POST /purge?origin=http://HOST/ or ?host=HOST, ?since=SECONDS for what was stored since then (Unix time), or ?all
           With soft, stored responses become stale instead of being removed: POST /purge?all&soft
 
           """)
@@ -60,20 +66,25 @@ struct PurgeRequest: Sendable {
 
   private func purge() throws(Fault) -> Purge {
     var (targets, patterns, groups) = ([TargetURI](), [TargetPattern](), [String]())
-    var (origins, isAll, isSoft) = ([HTTPCache.Selection](), false, false)
+    var (origins, isAll, isSoft) = ([TargetURI](), false, false)
     var since: HTTPCache.Selection?
     let parameters = try Self.parameters(query[...]) + contentParameters()
     for (name, value) in parameters {
       switch name {
       case "url": targets.append(try Self.target(value, name))
-      case "origin": origins.append(.origin(of: try Self.target(value, name)))
+      case "origin": origins.append(try Self.target(value, name))
+      case "host":
+        guard !value.utf8.contains(UInt8(ascii: "/")) else {
+          throw Fault("host: expected HOST or HOST:PORT, found '\(value.prefix(200))'.")
+        }
+        origins.append(try Self.target("\(context.configuration.scheme)://\(value)", name))
       case "glob": patterns.append(.glob(try Self.pattern(value, name)))
       case "prefix":
         try Self.refuseUserInformation(value, name)
         patterns.append(.prefix(try Self.pattern(value, name)))
-      case "group":
-        guard !value.isEmpty else { throw Fault("group: expected a name, found nothing.") }
-        groups += GroupName.possible(value)
+      case "group", "tag":
+        guard !value.isEmpty else { throw Fault("\(name): expected a name, found nothing.") }
+        groups.append(value)
       case "since":
         guard value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
           let time = Int64(value), time <= 1 << 40
@@ -87,22 +98,22 @@ struct PurgeRequest: Sendable {
       }
     }
     guard targets.count <= Self.targetLimit else { throw Fault("expected at most \(Self.targetLimit) URLs.") }
-    guard patterns.count + groups.count + origins.count <= Self.patternLimit else {
-      throw Fault("expected at most \(Self.patternLimit) patterns, groups or origins.")
+    guard patterns.count + origins.count <= Self.patternLimit else {
+      throw Fault("expected at most \(Self.patternLimit) patterns or origins.")
     }
-    // To select less by both would be as plausible as to select more.
-    guard groups.isEmpty || origins.isEmpty else {
-      throw Fault("group cannot be combined with origin; with url, it is the group of that origin.")
-    }
-    var selections = origins
+    var selections: [HTTPCache.Selection]
     if groups.isEmpty {
-      selections += targets.map { .target($0) }
+      selections = origins.map { .origin(of: $0) } + targets.map { .target($0) }
     } else {
-      let owners = targets.isEmpty ? [nil] : targets.map { Optional($0) }
-      selections += owners.flatMap { origin in groups.map { .group(inField: $0, of: origin) } }
+      let owners = origins + targets
+      let limit = Self.groupLimit(isSoft: isSoft, ofOrigins: !owners.isEmpty)
+      guard groups.count * max(1, owners.count) <= limit else {
+        throw Fault("expected at most \(limit) tags and groups, counted for each origin.")
+      }
+      selections = Purge.selections(ofGroups: groups, in: owners)
     }
     if !patterns.isEmpty {
-      guard groups.isEmpty else { throw Fault("group cannot be combined with prefix or glob.") }
+      guard groups.isEmpty else { throw Fault("tag and group cannot be combined with prefix or glob.") }
       selections.append(.patterns(patterns))
     }
     if let since {
@@ -115,7 +126,9 @@ struct PurgeRequest: Sendable {
       guard selections.isEmpty else { throw Fault("all cannot be combined with other parameters than soft.") }
       selections = [.all]
     }
-    guard !selections.isEmpty else { throw Fault("expected url, prefix, glob, group, origin, since or all.") }
+    guard !selections.isEmpty else {
+      throw Fault("expected url, prefix, glob, tag, group, origin, host, since or all.")
+    }
     return Purge(selections: selections, isSoft: isSoft, description: Self.summary(parameters))
   }
 
@@ -183,7 +196,8 @@ struct PurgeRequest: Sendable {
       let name = try decoded(pair.prefix { $0 != UInt8(ascii: "=") })
       let value = pair.drop { $0 != UInt8(ascii: "=") }.dropFirst()
       // Forms write a blank as +. In a URL, which has no blanks, + is itself.
-      parameters.append((name, try decoded(value, blank: name == "group" ? UInt8(ascii: "+") : nil)))
+      let isName = name == "group" || name == "tag"
+      parameters.append((name, try decoded(value, blank: isName ? UInt8(ascii: "+") : nil)))
     }
     return parameters
   }

@@ -205,6 +205,7 @@ struct Answers: Sendable {
     if settlement != nil {
       head = sent.call.ruled?.engine.headWhileStoring(head) ?? responses.engine.headWhileStoring(head)
     }
+    for name in outcome.hiddenFields { head.headerFields[fields: name] = [] }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).
     if !head.headerFields.contains(.date) {
       head.headerFields.append(HTTPField(name: .date, value: HTTPDate(responses.clock.wallTime).fieldValue))

@@ -28,7 +28,7 @@ struct Removal: Hashable, Sendable {
 /// | 5, 133 | no | partition |
 /// | 6, 134 | no | since, milliseconds since 1970 (8) |
 /// | 7 | yes | everything |
-/// | 8 | yes | group of any origin |
+/// | 8 | yes | groups of any origin: a node of before there were tags reads one, and removes everything for more |
 /// | 9 | yes | before, milliseconds since 1970 (8) |
 ///
 /// Bit 0 of the flags (1 byte) says that the responses become stale; so does bit 7 of a kind without flags. Bit 1 says that
@@ -39,7 +39,7 @@ extension Removal {
 
   private enum Kind: UInt8 {
     case target = 1
-    case patterns, group, scopes, partition, since, all, groupOfAnyOrigin, before
+    case patterns, group, scopes, partition, since, all, groupsOfAnyOrigin, before
 
     var hasFlags: Bool { self != .scopes && self != .partition && self != .since }
   }
@@ -72,9 +72,9 @@ extension Removal {
     case .partition(let name):
       begin(.partition)
       bytes.add(name)
-    case .groupOfAnyOrigin(let group):
-      begin(.groupOfAnyOrigin)
-      bytes.add(group)
+    case .groupsOfAnyOrigin(let groups):
+      begin(.groupsOfAnyOrigin)
+      for group in groups { bytes.add(group) }
     case .since(let time):
       begin(.since)
       bytes.add(UInt64(bitPattern: time.milliseconds))
@@ -140,7 +140,13 @@ extension Removal {
     case .partition: return reader.string().flatMap { $0.isEmpty ? nil : .partition($0) }
     case .since: return reader.time().map { .since($0) }
     case .before: return reader.time().map { .before($0) }
-    case .groupOfAnyOrigin: return reader.string().map { .group(inField: $0, of: nil) }
+    case .groupsOfAnyOrigin:
+      var groups: [String] = []
+      while !reader.isAtEnd {
+        guard let group = reader.string() else { return nil }
+        groups.append(group)
+      }
+      return groups.isEmpty ? nil : .groups(inField: groups)
     case .all: return .all
     }
   }

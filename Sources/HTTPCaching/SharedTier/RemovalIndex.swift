@@ -28,7 +28,7 @@ struct RemovalIndex: Sendable {
     case key([UInt8])
     case scope([UInt8])
     /// A group of any origin.
-    case group([UInt8])
+    case group(ArraySlice<UInt8>)
 
     var hash: UInt64 {
       var hasher = Hasher()
@@ -57,7 +57,7 @@ struct RemovalIndex: Sendable {
       let place = rules.firstIndex { $0.number > number } ?? rules.endIndex
       rules.insert((number, bytes, selection.coverage), at: place)
       if rules.count > Self.ruleLimit { floor = max(floor, rules.removeFirst().number) }
-    case .groupOfAnyOrigin(let group): add([.group(Array(group.utf8))], number)
+    case .groupsOfAnyOrigin(let groups): add(groups.map { .group(Array($0.utf8)[...]) }, number)
     case .target, .origin, .scopes, .partition:
       add(selection.keys.map { .key($0) } + selection.scopes.map { .scope($0) }, number)
     }
@@ -75,19 +75,12 @@ struct RemovalIndex: Sendable {
   func covers(_ key: [UInt8], scopes: [[UInt8]], since number: UInt64) -> Bool {
     if number < floor { return true }
     func isRemoved(_ tag: Tag) -> Bool { tags[tag.hash].map { number < $0 } ?? false }
-    return isRemoved(.key(key)) || scopes.contains { isRemoved(.scope($0)) || isRemoved(.group($0.group)) }
+    return isRemoved(.key(key))
+      || scopes.contains { scope in
+        isRemoved(.scope(scope)) || CacheKey.group(ofScope: scope).map { isRemoved(.group($0)) } ?? false
+      }
       || key.withUnsafeBytes { key in
         rules.reversed().prefix(while: { number < $0.number }).contains { $0.covers(key, []) }
       }
-  }
-}
-
-extension [UInt8] {
-  /// The name of the group that is the end of a scope, as `CacheKey.scope(group:)` makes it; otherwise any text.
-  fileprivate var group: [UInt8] {
-    guard let end = indices.dropLast().last(where: { self[$0] == 0 && self[$0 + 1] == 0 }) else {
-      return self
-    }
-    return Array(self[(end + 2)...])
   }
 }

@@ -11,7 +11,7 @@ struct PurgeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "purge",
     abstract:
-      "Remove stored responses from a cache directory or a shared tier: by URL, by pattern, by group, or all.",
+      "Remove stored responses from a cache directory or a shared tier: by URL, by pattern, by tag, or all.",
     usage: "httpcache purge (<directory> | --shared <url>) [<options>]",
     discussion: """
       Purging a URL removes all its variants, in all partitions, and the responses to QUERY requests. When the command \
@@ -57,8 +57,12 @@ struct PurgeCommand: AsyncParsableCommand {
   @Option(help: "Purge the responses for URLs with this prefix; may be repeated.")
   var prefix: [String] = []
 
-  @Option(help: "Purge the responses in this group (Cache-Groups, RFC 9875) of any origin.")
-  var group: String?
+  @Option(
+    name: [.long, .customLong("tag")],
+    help:
+      "Purge the responses of any origin in this group (Cache-Groups, RFC 9875), or with this tag; may be repeated."
+  )
+  var group: [String] = []
 
   @Flag(help: "Purge all responses.")
   var all = false
@@ -67,7 +71,7 @@ struct PurgeCommand: AsyncParsableCommand {
   var soft = false
 
   func validate() throws {
-    let given = [!url.isEmpty || !glob.isEmpty || !prefix.isEmpty, group != nil, all].count { $0 }
+    let given = [!url.isEmpty || !glob.isEmpty || !prefix.isEmpty, !group.isEmpty, all].count { $0 }
     guard (directory == nil) != (shared == nil) else {
       throw ValidationError("expected a cache directory, or --shared")
     }
@@ -98,7 +102,7 @@ struct PurgeCommand: AsyncParsableCommand {
     var configuration = HTTPCache.Configuration(kind: .shared, memoryCapacity: 0)
     configuration.sharedTier = HTTPCache.SharedTierOptions(tier)
     let cache = try HTTPCache(configuration)
-    let isWide = group != nil || all
+    let isWide = !group.isEmpty || all
     _ = purge(cache, isWide ? selections : targets.map { .target($0) } + [.patterns(patterns)])
     let reach = await cache.confirmRemovals(within: .seconds(wait))
     await cache.closeSharedTier()
@@ -127,7 +131,7 @@ struct PurgeCommand: AsyncParsableCommand {
       store.close()
     }
     let cache = HTTPCache(store: store, configuration: .init(kind: .shared), clock: clock)
-    if group != nil || all { return text(purge(cache, selections)) }
+    if !group.isEmpty || all { return text(purge(cache, selections)) }
     // In all partitions, with one pass.
     let (targets, patterns) = (targets, patterns)
     return text(
@@ -140,7 +144,7 @@ struct PurgeCommand: AsyncParsableCommand {
 
   /// What --group or --all selects. A group may be named as in fields.
   private var selections: [HTTPCache.Selection] {
-    group.map { GroupName.possible($0).map { .group(inField: $0, of: nil) } } ?? [.all]
+    all ? [.all] : [.groups(inField: group.flatMap { GroupName.possible($0) })]
   }
 
   private func purge(_ cache: HTTPCache, _ selections: [HTTPCache.Selection]) -> Int {

@@ -32,6 +32,7 @@ struct StoredRow: Encodable {
   var wasHit: Bool
   var isPartial: Bool?
   var groups: [String]?
+  var tags: [String]?
 
   init(_ entry: StoreInspection.Entry, in inspection: StoreInspection, now: Timestamp) {
     let key = StoredKey(entry.key)
@@ -53,6 +54,7 @@ struct StoredRow: Encodable {
     age = facts.currentAge(at: now) / 1000
     isPartial = response.parts == nil ? nil : true
     groups = response.groups.isEmpty ? nil : response.groups
+    tags = response.tags.isEmpty ? nil : response.tags.all
     let scopes = Self.scopes(of: response, key)
     remaining = facts.remainingLifetime(at: now) / 1000
     if facts.flags.contains(.invalidated) || scopes.contains(where: { inspection.isMarked(entry.id, in: $0) })

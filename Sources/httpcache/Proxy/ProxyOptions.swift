@@ -332,6 +332,17 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
+      Response field whose values are tags to purge by, such as Surrogate-Key, Cache-Tag, xkey or X-Magento-Tags; may be \
+      repeated. Cache-Groups always has tags.
+      """, valueName: "name"))
+  var tagField: [String] = []
+
+  @Flag(help: "Pass the fields of --tag-field on to clients; by default, they are removed.")
+  var showTags = false
+
+  @Option(
+    help: ArgumentHelp(
+      """
       Maximum number of stored responses of one URL that Vary distinguishes; the one used least recently gives way to a \
       further one.
       """, valueName: "count"))
@@ -491,6 +502,13 @@ struct ProxyOptions: ParsableArguments {
     cache.rules.usesHeuristics = heuristicMaximum > 0
     cache.rules.heuristicMaximum = .seconds(heuristicMaximum)
     cache.rules.usesNoVarySearch = noVarySearch
+    for name in tagField
+    where HTTPField.Name(name) == nil || !CacheEngine.Configuration.mayHaveTags(name.lowercasedASCII) {
+      throw ProxyConfiguration.ValidationError(
+        "--tag-field: expected the name of a field for tags, such as Surrogate-Key, found '\(name)'")
+    }
+    cache.rules.tagFields = tagField
+    cache.rules.showsTags = showTags
     if let shared {
       var options = HTTPCache.SharedTierOptions(try SharedTierURL.tier(shared))
       if let sharedTrust {

@@ -131,6 +131,48 @@ struct HitTests {
     }
   }
 
+  /// A response with `Vary: Accept-Encoding`, `Cache-Groups: "g"` and `Surrogate-Key: a b`, as the proxy stored it before
+  /// there were tags.
+  private static let untagged = """
+    05022003c800000000000000f4010000c8833951150000009c6b5a19a201000040e420c88c0100000000000000000000\
+    010000000f000003110000006163636570742d656e636f64696e67677a69702c206465666c6174652c2062720f000000\
+    677a69702c6465666c6174652c6272020000004f4b070000000f1d0000005475652c203032204a616e20323032342030\
+    333a30343a303820474d540d0a000000696d6167652f7765627005120000006d61782d6167653d333630303030303030\
+    30180f0000004163636570742d456e636f64696e67000c00000043616368652d47726f75707303000000226722000d00\
+    0000537572726f676174652d4b657903000000612062090100000031010000000100000067
+    """
+
+  @Test("A directory with a response from before there were tags is opened, and the response is a hit")
+  func untagged() async throws {
+    try await withTemporaryFolder { folder in
+      let directory = FilePath(folder.path)
+      let hex = Array(Self.untagged.utf8)
+      let metadata = stride(from: 0, to: hex.count, by: 2).compactMap {
+        UInt8(String(decoding: hex[$0..<$0 + 2], as: UTF8.self), radix: 16)
+      }
+      let stored = try #require(StoredResponse(decoding: metadata[...]))
+      #expect(stored.encoded() == metadata)
+      let earlier = try Setting(directory: directory)
+      let entry = NewEntry(
+        key: StoreKey(try #require(CacheKey(.get())).bytes),
+        variant: earlier.cache.store.fingerprint(of: stored.variantKey), metadata: metadata, body: [1],
+        storedAt: 1_700_000_000_000)
+      #expect(earlier.cache.store.insert(entry).refusal == nil)
+      earlier.cache.close()
+
+      let setting = try Setting(directory: directory) { $0.rules.tagFields = ["Surrogate-Key"] }
+      let origin = MemoryOrigin { _, _ in .ok("new", [:]) }
+      setting.clock.advance(
+        by: .milliseconds(stored.facts.responseTime.milliseconds - setting.clock.now.milliseconds))
+      let fields: HTTPFields = [.acceptEncoding: "gzip, deflate, br"]
+      let hit = try await setting.get(from: origin, fields: fields).response
+      #expect(hit.source == .hit && hit.head.headerFields[.contentType] == "image/webp")
+      // It has the group that was stored, and gets its tags when it is validated.
+      #expect(setting.cache.remove(.groups(["a", "b"])).count == 0)
+      #expect(setting.cache.remove(.group("g")).count == 1)
+    }
+  }
+
   @Test("A request with a second host bypasses the store", arguments: [0, 1])
   func secondHost(storedFirst: Int) async throws {
     let setting = try Setting()

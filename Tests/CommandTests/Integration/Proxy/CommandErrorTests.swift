@@ -163,6 +163,10 @@ struct CommandErrorTests {
     .options(
       "--origin http://a --forwarded all", 64, "Error: The value 'all' is invalid for '--forwarded <kind>'"),
     .options("--origin http://a --trust everything", 64, "httpcache: --trust: "),
+    .options(
+      "--origin http://a --tag-field Cache-Control", 64,
+      "httpcache: --tag-field: expected the name of a field for tags, such as Surrogate-Key, found 'Cache-Control'"
+    ),
     // The configuration file.
     .options(
       "--config absent.yaml", 66, "httpcache: cannot read the configuration file absent.yaml (--config)"),

@@ -46,7 +46,7 @@ final class StockedDirectory {
     _ = try await response.body.collect(upTo: .max)
   }
 
-  /// Five responses: fresh, stale, large, in a group, and made invalid with its group.
+  /// Five responses: fresh, stale and tagged, large, in a group, and made invalid with its group.
   func stock() async throws {
     let cache = try open()
     defer { cache.close() }
@@ -54,8 +54,9 @@ final class StockedDirectory {
     try await Self.add(
       "https://example.com/fresh.css", [.cacheControl: "max-age=3600"], body: [1, 2, 3], to: cache)
     try await Self.add(
-      "https://example.com/stale.css", [.cacheControl: "max-age=60", .age: "90", .eTag: "\"a\""], body: [1],
-      to: cache)
+      "https://example.com/stale.css",
+      [.cacheControl: "max-age=60", .age: "90", .eTag: "\"a\"", try #require(.init("xkey")): "red blue"],
+      body: [1], to: cache)
     try await Self.add(
       "https://example.com/images/large.png", [.cacheControl: "max-age=60"],
       body: [UInt8](repeating: 7, count: 400_000), to: cache)
@@ -134,6 +135,9 @@ struct DirectoryCommandTests {
     #expect(entries.map { $0["freshness"] as? String } == ["fresh", "invalidated"])
     #expect(entries[0]["url"] as? String == "https://a.test/new" && entries[0]["status"] as? Int == 200)
     #expect(entries[0]["groups"] as? [String] == ["news"] && entries[0]["remaining"] as? Int == 60)
+    #expect(entries[0]["tags"] == nil)
+    let tagged = try inspect("--json", "--url", "*/stale.css")
+    #expect(tagged.contains(/"tags" : \[\s*"red",\s*"blue"\s*\]/), "\(tagged)")
   }
 
   @Test("A directory in use is read with a notice, and purge is refused")
@@ -229,7 +233,7 @@ struct DirectoryCommandTests {
     arguments: [
       (["--url", "https://EXAMPLE.com/fresh.css"], 4), (["--url", "https://example.com/none"], 5),
       (["--glob", "https://example.com/*"], 2), (["--glob", "*.css"], 3), (["--group", "news"], 3),
-      (["--group", "日本"], 4),
+      (["--group", "日本"], 4), (["--tag", "blue"], 4), (["--tag", "news", "--tag", "red"], 2),
       (["--group", "sport"], 5), (["--all"], 0), (["--prefix", "https://EXAMPLE.com:443/"], 2),
       (
         [
@@ -340,7 +344,10 @@ struct DirectoryCommandTests {
 
   @Test(
     "purge rejects missing, contradictory and invalid selections",
-    arguments: [[], ["--all", "--url", "https://a.test/"], ["--url", "nonsense"], ["--glob", ""]])
+    arguments: [
+      [], ["--all", "--url", "https://a.test/"], ["--url", "nonsense"], ["--glob", ""],
+      ["--tag", "a", "--all"], ["--tag", "a", "--prefix", "https://a.test/"],
+    ])
   func purgeOptions(arguments: [String]) {
     #expect(throws: (any Error).self) { try PurgeCommand.parse([directory.path] + arguments) }
   }

@@ -67,6 +67,18 @@ struct ProxyOptionsTests {
     #expect(throws: (any Error).self) { try ProxyOptions.parse(["--set-cookie", "keep"]) }
   }
 
+  @Test("--tag-field names fields for tags, which --show-tags leaves to clients")
+  func tags() throws {
+    for (arguments, fields, shows) in [
+      ([], [], false),
+      (["--tag-field", "Surrogate-Key", "--tag-field", "xkey"], ["surrogate-key", "xkey"], false),
+      (["--tag-field", "Cache-Tag", "--show-tags"], ["cache-tag"], true),
+    ] as [([String], [String], Bool)] {
+      let (_, cache, _) = try ProxyOptions.parse(["--origin", "http://a"] + arguments).resolved()
+      #expect(cache.rules.tagFields == fields && cache.rules.showsTags == shows, "\(arguments)")
+    }
+  }
+
   @Test("A configuration file can be empty", arguments: ["", "\n", "# nothing\n", "---\n"])
   func emptyFile(text: String) throws {
     let file = try ConfigurationFile(text, options: OptionList(of: ProxyOptions.self))
@@ -205,6 +217,9 @@ struct ProxyOptionsTests {
       ["--origin", "http://a", "--trust", "10.0.0.1/8"], ["--origin", "http://a", "--trust", "localhost"],
       ["--origin", "http://a", "--trust-field", "X-Other"], ["--origin", "http://a", "--trust-field", ""],
       ["--origin", "http://a", "--trust-field", "x_forwarded_port"],
+      ["--origin", "http://a", "--tag-field", ""], ["--origin", "http://a", "--tag-field", "a b"],
+      ["--origin", "http://a", "--tag-field", "Cache-Groups"],
+      ["--origin", "http://a", "--tag-field", "Vary"],
       ["--origin", "http://a", "--proxy-protocol"], ["--origin", "http://a", "--upgrade-timeout", "0"],
     ])
   func refused(arguments: [String]) {

@@ -30,7 +30,8 @@ struct PropertyTests {
     "ExampleCache; hit; ttl=376",
     "\"a \\\"b\\\"\"; fwd=uri-miss;fwd-status=200;stored;collapsed=?0, b;detail=stale;key=\"k\"",
     "de;q=0.50, EN\nfr;q=0.001", "/r?q\ntext/plain\nselect *", "/r\n\np\nselect",
-    "é\ne\u{301}", "\u{212A}\nK", "a, b\na,b", "\"a, b\"\n\"a,b\"", "\u{37E}\n;",
+    "a b, c\nd,e f", "é e\u{301} %C3%A9\n%,%25", "é\ne\u{301}", "\u{212A}\nK", "a, b\na,b",
+    "\"a, b\"\n\"a,b\"", "\u{37E}\n;",
   ]
   private static let alphabet =
     Array("\",=*\\ \t-0959WGMTazé\u{0}\n;/#?:@[]%".utf8) + [0xFF, 0xFE, 0xC3, 0xCC, 0x81]
@@ -59,8 +60,11 @@ struct PropertyTests {
         .random(in: .min ... .max, using: &numbers)
       }
     case .stored:
-      let head = response(200, "Cache-Control: max-age=60", "ETag: \"a\"", "Vary: Accept", "X: y")
-      guard var stored = CacheEngine.privately.stored(head) else { return [] }
+      let head = response(
+        200, "Cache-Control: max-age=60", "ETag: \"a\"", "Vary: Accept", "X: y", "Xkey: a b", "Cache-Tag: c")
+      var configuration = CacheEngine.Configuration(kind: .private)
+      if Bool.random(using: &numbers) { configuration.tagFields = ["xkey", "cache-tag"] }
+      guard var stored = CacheEngine(configuration).stored(head) else { return [] }
       if Bool.random(using: &numbers) {
         stored.parts = StoredParts(ranges: [0..<3, 6..<10], completeLength: 10, isCombinable: true)
         stored.groups = ["a", "b"]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
 import HTTPCacheProxy
 import Logging
 import NIOCore
@@ -16,6 +17,7 @@ struct AdminTests {
         """
         Cache-Control: max-age=3600\r
         Cache-Groups: "g", "gr%C3%B6%C3%9Fe", "two words", "a+b", "100%25"\r
+        Cache-Tag: t 1, %FF\r
 
         """))
     return true
@@ -88,6 +90,8 @@ struct AdminTests {
   func purgeCounts() async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+    } rules: {
+      $0.tagFields = ["Cache-Tag"]
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -104,15 +108,21 @@ struct AdminTests {
         ("?group=two+words&url=\(url)/", "", paths), ("", "group=two%20words&url=\(url)/", paths),
         ("?group=a%2Bb&url=\(url)/", "", paths), ("?group=a+b&url=\(url)/", "", []),
         ("?group=100%2525&url=\(url)/", "", paths), ("?group=100%25&url=\(url)/", "", []),
-        ("?group=none&url=\(url)/", "", []),
+        ("?group=none&url=\(url)/", "", []), ("?tag=none&tag=g", "", paths),
+        ("?tag=t+1&host=a.example", "", paths),
+        ("?tag=t%201&origin=\(url)/x", "", paths), ("?tag=t+1&host=b.example", "", []),
+        ("?host=a.example", "", paths),
+        ("", "tag=t+1\ntag=other", paths), ("?tag=%25FF", "", paths), ("?tag=t%2B1", "", []),
+        ("?group=g&origin=http://b.example/", "", []),
         ("?group=g&url=http://b.example/", "", []), ("?all", "", paths), ("?all=1", "", paths),
         ("?group=g", "", paths), ("?origin=\(url)/none", "", paths), ("?origin=http://b.example/", "", []),
         ("?since=0", "", paths), ("?since=99999999999", "", []),
         ("", "origin=http://b.example/\norigin=\(url)/\n", paths),
         ("", "url=\(url)/1\r\n\(url)/2\r\n", ["/1", "/2"]),
-      ] {
+      ] as [(String, String, [String])] {
         for path in paths { _ = try await proxy.get(path) }
-        let isCounted = query == "?group=g" || !(query + content).contains(/group|origin/)
+        let isCounted =
+          query == "?group=g" || !(query + content).contains(/group|origin|host/)
         let responses =
           isCounted ? purged.count == 1 ? "1 response" : "\(purged.count) responses" : "the responses"
         #expect(try await purge(proxy, query, content: content) == "Removed \(responses).\n", "\(query)")
@@ -163,6 +173,10 @@ struct AdminTests {
     }
   }
 
+  private static func tags(_ count: Int) -> String {
+    (0..<count).map { "tag=\($0)" }.joined(separator: "&")
+  }
+
   @Test(
     "An invalid purge reports the error and purges nothing",
     arguments: [
@@ -176,7 +190,10 @@ struct AdminTests {
       ("?group=g&all", ""), ("?origin=a.example", ""), ("?origin=", ""), ("?since=", ""), ("?since=-1", ""),
       ("?since=yesterday", ""), ("?since=0&all", ""), ("?since=%2B5", ""),
       ("?since=0&url=http://a.example/", ""), ("?since=0", "http://a.example/"),
-      ("?group=g&origin=http://a.example/", ""),
+      ("?host=", ""), ("?host=http://a.example", ""), ("?tag=", ""), ("?tag=a&prefix=http://a.example/", ""),
+      ("?host=a@a.example", ""), ("?\(tags(1001))", ""),
+      ("?soft&host=a.example&\(tags(101))", ""),
+      ("?host=a.example&host=b.example&\(tags(501))", ""),
       ("", "group=g\ngarbage"), ("", "origin=http://a.example/\n%zz"), ("?group=&url=http://a.example/", ""),
       ("?group=g&url=http://a.example/&glob=*", ""),
       ("?group=50%&url=http://a.example/", ""), ("?group=50%2&url=http://a.example/", ""),
@@ -187,7 +204,7 @@ struct AdminTests {
       ("?glob=" + String(repeating: "a", count: 2001), ""),
       ("", (0...1000).map { "http://a.example/\($0)\n" }.joined()),
       ("?" + (0...100).map { "glob=*\($0)" }.joined(separator: "&"), ""),
-    ])
+    ] as [(String, String)])
   func wrongPurges(query: String, content: String) async throws {
     try await ProxyFixture.run {
       $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// The names of groups in fields (RFC 9875 §2).
+/// The names of groups in fields (RFC 9875 §2). A tag is a name, too.
 package enum GroupName {
   /// Returns the text that stands for a group's name in `Cache-Groups`, in stored responses and in removals.
   ///
   /// A String of structured fields has only printable ASCII characters (RFC 9651 §3.3.3). All other bytes of the name
   /// are percent-encoded: `日本` is `%E6%97%A5%E6%9C%AC`. A `%` is encoded only where it would otherwise read as an
   /// encoded byte. So two names never have the same text, and nearly all names of printable ASCII are their own text.
-  package static func inField(_ name: String) -> String {
+  package static func inField(_ name: String) -> String { inField(Array(name.utf8)[...]) }
+
+  /// Returns the same for a name of any bytes.
+  package static func inField(_ name: ArraySlice<UInt8>) -> String {
     var text = ""
-    var bytes = Array(name.utf8)[...]
+    var bytes = name
     while let byte = bytes.popFirst() {
       if needsEncoding(byte) || byte == percent && isEncodedByte(bytes.prefix(2)) {
         let digits = String(byte, radix: 16, uppercase: true)
