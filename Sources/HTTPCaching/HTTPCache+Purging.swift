@@ -56,7 +56,7 @@ extension HTTPCache {
   }
 
   /// Returns a selection as the cache's nodes tell it each other.
-  private func resolved(_ selection: Selection) -> Selection {
+  func resolved(_ selection: Selection) -> Selection {
     let partition = selection.partition ?? configuration.partition
     switch selection.extent {
     case .target(let target, let keepingPins):
@@ -111,27 +111,15 @@ extension HTTPCache {
     var count = 0
     store.sweep(covers, in: keys) { entry in
       guard times?.contains(entry.storedAt) ?? true else { return .keep }
-      let key = StoredKey(entry.key).cacheKey
-      func isCovered(_ scopes: [[UInt8]]) -> Bool {
-        entry.key.bytes.withUnsafeBytes { covers($0, scopes.map { StoreScope($0) }) }
-      }
-      let isWhole = isCovered(key?.scopes ?? [])
-      // Most responses have neither group nor tag: they need not be decoded.
-      if !isWhole, !entry.metadata.withUnsafeBytes({ StoredResponse.mayHaveGroups($0.bytes) }) {
-        return .keep
-      }
-      var responses = entry.metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
-      let meant = responses.indices.filter { index in
-        isWhole || isCovered(key.map { responses[index].scopes(under: $0) } ?? [])
-      }
-      if meant.isEmpty {
+      guard var covered = CoveredResponses(entry.key, entry.metadata, by: covers) else { return .keep }
+      if covered.responses.isEmpty {
         // An entry that is not a response is meant as a whole. Its age says nothing about the responses that it leads to.
-        return isWhole && responses.isEmpty && times == nil && !softly ? .remove : .keep
+        return times == nil && !softly ? .remove : .keep
       }
       count += 1
       guard softly else { return .remove }
-      for index in meant { responses[index].facts.expire(at: now) }
-      return .update(metadata: StoredResponse.encoded(sharingContent: responses))
+      for index in covered.indices { covered.responses[index].facts.expire(at: now) }
+      return .update(metadata: StoredResponse.encoded(sharingContent: covered.responses))
     }
     return count
   }
@@ -147,5 +135,31 @@ extension HTTPCache {
       all += variants
     }
     return all
+  }
+}
+
+/// The responses that share the content of an entry, and which of them a selection covers.
+struct CoveredResponses {
+  let key: CacheKey?
+  /// None if the entry is not a response.
+  var responses: [StoredResponse]
+  /// The positions of the responses that are covered: at least one, if there are responses.
+  let indices: [Int]
+
+  /// Returns `nil` if the selection covers nothing of the entry.
+  init?(_ storeKey: StoreKey, _ metadata: [UInt8], by covers: CacheStore.Coverage) {
+    let key = StoredKey(storeKey).cacheKey
+    func isCovered(_ scopes: [[UInt8]]) -> Bool {
+      storeKey.bytes.withUnsafeBytes { covers($0, scopes.map { StoreScope($0) }) }
+    }
+    let isWhole = isCovered(key?.scopes ?? [])
+    // Most responses have neither group nor tag: they need not be decoded.
+    if !isWhole, !metadata.withUnsafeBytes({ StoredResponse.mayHaveGroups($0.bytes) }) { return nil }
+    let responses = metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
+    indices = responses.indices.filter { index in
+      isWhole || isCovered(key.map { responses[index].scopes(under: $0) } ?? [])
+    }
+    if indices.isEmpty, !(isWhole && responses.isEmpty) { return nil }
+    (self.key, self.responses) = (key, responses)
   }
 }

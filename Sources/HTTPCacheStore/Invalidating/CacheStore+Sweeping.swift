@@ -197,9 +197,10 @@ extension CacheStore {
 }
 
 extension StoredEntry {
-  /// Returns the head of the entry, without the body.
-  fileprivate func head(_ key: StoreKey) -> Sweeper.Head {
+  /// Returns the head of an entry in memory, without the body.
+  func head(_ key: StoreKey) -> Sweeper.Head {
     Sweeper.Head(
-      id: id.rawValue, variant: variant.rawValue, storedAt: storedAt, key: key, metadata: metadata)
+      id: id.rawValue, variant: variant.rawValue, storedAt: storedAt, key: key, metadata: metadata,
+      bodyCount: bodyCount, diskBytes: 0)
   }
 }

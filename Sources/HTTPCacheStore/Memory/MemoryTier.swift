@@ -352,10 +352,18 @@ final class MemoryTier: Sendable {
   func entries(inShard number: Int, where isMeant: (EntryHead) -> Bool = { _ in true }) -> [StoredEntry] {
     var found: [StoredEntry] = []
     var next: UInt32? = 0
-    while let tag = next {
-      next = shards.withLock(number: number) { $0.collect(into: &found, from: tag, where: isMeant) }
-    }
+    while let tag = next { next = add(to: &found, inShard: number, from: tag, where: isMeant) }
     return found
+  }
+
+  /// Adds some hundred entries of a shard, in the order of their tags.
+  ///
+  /// - Returns: the tag to continue with; `nil` at the end of the shard.
+  func add(
+    to found: inout [StoredEntry], inShard number: Int, from tag: UInt32,
+    where isMeant: (EntryHead) -> Bool
+  ) -> UInt32? {
+    shards.withLock(number: number) { $0.collect(into: &found, from: tag, where: isMeant) }
   }
 
   func removeAll() {

@@ -58,6 +58,16 @@ package struct StoredKey: Hashable, Sendable {
     isVariant && bytes.starts(with: key.bytes + CacheKey.variantMark)
   }
 
+  /// The entry that leads to the one under this key, and the nonce that it needs for that; `nil` if requests find the entry
+  /// without another, or it is such an entry itself.
+  var anchor: (key: StoreKey, nonce: UInt64)? {
+    guard kind != .other, uri.upperBound < bytes.count,
+      let mark = bytes[(uri.upperBound + 1)...].firstIndex(of: 0), bytes.count - mark > 8
+    else { return nil }
+    let nonce = bytes[(mark + 1)...].prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    return (StoreKey(Array(bytes[...(isVariant ? uri.upperBound - 1 : mark)])), nonce)
+  }
+
   package var partition: String { String(decoding: bytes[..<partitionEnd], as: UTF8.self) }
   /// The key as the engine has it; `nil` for an entry that is not a response.
   var cacheKey: CacheKey? { kind == .other ? nil : CacheKey(bytes: bytes, uriStart: uri.lowerBound) }

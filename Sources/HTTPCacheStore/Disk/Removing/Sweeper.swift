@@ -25,6 +25,9 @@ struct Sweeper: Sendable {
     let storedAt: Int64
     let key: StoreKey
     let metadata: [UInt8]
+    let bodyCount: Int
+    /// Bytes that it occupies on disk.
+    let diskBytes: Int
   }
 
   /// The change that a sweep makes to an entry.
@@ -44,6 +47,14 @@ struct Sweeper: Sendable {
     fileprivate var last: UInt64?
     fileprivate let lostBefore: Int
     fileprivate var hasFailed = false
+  }
+
+  /// An entry in the catalog.
+  fileprivate struct Place: Sendable {
+    let slot: UInt32
+    let candidate: Catalog.Candidate
+    /// Bytes of the file of its body; 0 if it has none.
+    let bodyFileSize: Int
   }
 
   /// Number of records that are appended each time the log's lock is taken.
@@ -71,37 +82,43 @@ struct Sweeper: Sendable {
 
   /// Returns the next entries that are older than the sweep; `nil` at the end. Removes unreadable entries.
   func nextHeads(_ sweep: inout Sweep) -> [Head]? {
-    let (start, number) = (sweep.nextSlot, sweep.number)
-    let candidates = catalog.withLock { catalog -> [(slot: UInt32, Catalog.Candidate)]? in
-      guard start < catalog.index.slotCount else { return nil }
-      let end = min(start + DiskIndex.chunkSize, catalog.index.slotCount)
-      return (start..<end).compactMap { slot in
-        catalog.candidate(UInt32(slot), before: number).map { (UInt32(slot), $0) }
-      }
+    guard let places = places(from: &sweep.nextSlot, count: DiskIndex.chunkSize, before: sweep.number) else {
+      return nil
     }
-    guard var candidates else { return nil }
-    sweep.nextSlot = start + DiskIndex.chunkSize
-    // In the order of their places on disk.
-    candidates.sort { $0.1.source.location.position < $1.1.source.location.position }
-    return heads(of: candidates, &sweep)
+    return heads(of: places, &sweep)
+  }
+
+  /// Returns the readable entries with ids below a number in some slots; `nil` at the end. It changes nothing.
+  func listedHeads(from slot: inout Int, count: Int, before number: UInt64) -> [Head]? {
+    places(from: &slot, count: count, before: number)?.compactMap { head(of: $0) }
+  }
+
+  /// Returns the entries with ids below a number in some slots, in the order of their places on disk; `nil` at the end.
+  private func places(from slot: inout Int, count: Int, before number: UInt64) -> [Place]? {
+    let start = slot
+    let places = catalog.withLock { catalog -> [Place]? in
+      guard start < catalog.index.slotCount else { return nil }
+      let end = min(start + count, catalog.index.slotCount)
+      return (start..<end).compactMap { catalog.place(UInt32($0), before: number) }
+    }
+    slot = start + count
+    return places?.sorted { $0.candidate.source.location.position < $1.candidate.source.location.position }
   }
 
   /// Returns the entries under a key's hash that are older than the sweep. Removes unreadable entries.
   func heads(for hash: UInt64, _ sweep: inout Sweep) -> [Head] {
     let number = sweep.number
-    let candidates = catalog.withLock { catalog in
-      catalog.index.slots(for: hash).compactMap { slot in
-        catalog.candidate(slot, before: number).map { (slot: slot, $0) }
-      }
+    let places = catalog.withLock { catalog in
+      catalog.index.slots(for: hash).compactMap { catalog.place($0, before: number) }
     }
-    return heads(of: candidates, &sweep)
+    return heads(of: places, &sweep)
   }
 
-  private func heads(of candidates: [(slot: UInt32, Catalog.Candidate)], _ sweep: inout Sweep) -> [Head] {
+  private func heads(of places: [Place], _ sweep: inout Sweep) -> [Head] {
     var unreadable: [(slot: UInt32, id: UInt64)] = []
-    let heads = candidates.compactMap { slot, candidate in
-      let found = head(of: candidate)
-      if found == nil { unreadable.append((slot, candidate.id)) }
+    let heads = places.compactMap { place in
+      let found = head(of: place)
+      if found == nil { unreadable.append((place.slot, place.candidate.id)) }
       return found
     }
     drop(unreadable, &sweep)
@@ -170,20 +187,23 @@ struct Sweeper: Sendable {
   var isSweeping: Bool { catalog.withLock { $0.sweeps.count > 0 } }
 
   /// Reads the head of an entry; `nil` if it is damaged.
-  private func head(of candidate: Catalog.Candidate) -> Head? {
+  private func head(of place: Place) -> Head? {
+    let candidate = place.candidate
     guard let (header, bytes) = readHead(candidate.source), header.id == candidate.id,
       header.kind == .entry || header.kind == .entryWithBodyFile
     else { return nil }
     var (latest, metadata) = (header, bytes[header.metadataRange])
+    var diskBytes = Int(candidate.source.location.count) + place.bodyFileSize
     if let update = candidate.update {
       guard let (newer, bytes) = readHead(update.source), newer.id == candidate.id, newer.kind == .metadata
       else { return nil }
       (latest, metadata) = (newer, bytes[newer.metadataRange])
+      diskBytes += Int(update.source.location.count)
     }
     return Head(
       id: header.id, variant: header.variant, storedAt: latest.storedAt,
       key: StoreKey(Array(bytes[header.headRange].prefix(header.keyCount))),
-      metadata: Array(metadata))
+      metadata: Array(metadata), bodyCount: header.bodyCount, diskBytes: diskBytes)
   }
 
   private func readHead(_ source: Catalog.Candidate.Source) -> (RecordHeader, [UInt8])? {
@@ -222,9 +242,13 @@ extension Log {
 
 extension Catalog.Contents {
   /// Returns an entry if its id is lower than a number. It does not count as hit.
-  fileprivate func candidate(_ slot: UInt32, before number: UInt64) -> Catalog.Candidate? {
+  fileprivate func place(_ slot: UInt32, before number: UInt64) -> Sweeper.Place? {
     let entry = index[slot]
-    guard !entry.isFree, entry.id < number else { return nil }
-    return candidate(slot, hash: index.knownHash(of: slot))
+    guard !entry.isFree, entry.id < number,
+      let candidate = candidate(slot, hash: index.knownHash(of: slot))
+    else { return nil }
+    return Sweeper.Place(
+      slot: slot, candidate: candidate,
+      bodyFileSize: entry.hasBodyFile ? index.bodyFiles[entry.id]?.size ?? 0 : 0)
   }
 }
