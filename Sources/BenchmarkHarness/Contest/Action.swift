@@ -58,6 +58,12 @@ package enum Action: String, CaseIterable, Codable, Sendable {
   case loadedRequest = "HTTPCacheSession.data, fresh hit"
   case respond = "HTTPCache.respond, fresh hit"
   case storedResponse = "HTTPCache.storedResponse, fresh hit"
+  // These two in turns with each other only: other requests displace their code from the processor's caches.
+  case bareAmongHits = "URLProtocol with a constant answer, in turns with the next"
+  case hitAmongConstants = "adapter, fresh hit, another URL each time, in turns with that"
+  // Content of many megabytes.
+  case plainTransfer = "long content, URLSession with a delegate"
+  case cachedTransfer = "long content, HTTPCacheSession.bytes"
   // Where the time of a hit goes, besides Foundation's own handling.
   case headOfRequest = "part of a hit: head from the URLRequest"
   case headOfResponse = "part of a hit: HTTPURLResponse of a stored response"

@@ -33,7 +33,7 @@ package enum LoopbackSocket {
   }
 
   /// Sends all bytes. Returns `false` after an error.
-  package static func send(_ bytes: [UInt8], on descriptor: Int32) -> Bool {
+  package static func send(_ bytes: ArraySlice<UInt8>, on descriptor: Int32) -> Bool {
     #if canImport(Darwin)
       let flags: Int32 = 0
     #else

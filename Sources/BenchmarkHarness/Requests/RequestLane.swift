@@ -32,7 +32,8 @@ package struct RequestLane {
   }
 
   private var reaches: Bool {
-    source == .network || source == .validated || action == .plainRequest || action == .plainClient
+    source == .network || source == .validated
+      || [.plainRequest, .plainClient, .plainTransfer].contains(action)
   }
 
   /// Makes requests of all kinds in turns, so that other work on the machine affects all kinds alike, and in another
@@ -42,9 +43,10 @@ package struct RequestLane {
   /// - Parameters:
   ///   - kind: what the measurements belong to.
   ///   - originRequests: returns the number of requests that have reached the origin.
+  ///   - originBusy: returns the processor time of an origin in this process that is not to count, in nanoseconds.
   package static func measure(
     _ lanes: [RequestLane], _ kind: Measurement.Kind, requests: Int, valueSize: Int,
-    originRequests: () -> Int, _ progress: ProgressLine
+    originRequests: () -> Int, originBusy: () -> UInt64 = { 0 }, _ progress: ProgressLine
   ) async throws -> [Measurement] {
     var lanes = lanes
     var generator = SplitMix64(seed: 1)
@@ -53,11 +55,11 @@ package struct RequestLane {
       for index in lanes.indices.shuffled(using: &generator) {
         if lanes[index].isWarmedUp { _ = try await lanes[index].load(number)() }
         let before = originRequests()
-        let busy = MonotonicClock.ofProcess
+        let busy = MonotonicClock.ofProcess - originBusy()
         let start = MonotonicClock.now
         let answer = try await lanes[index].load(number)
         let time = MonotonicClock.now - start
-        let processorTime = MonotonicClock.ofProcess - busy
+        let processorTime = MonotonicClock.ofProcess - originBusy() - busy
         try check(answer(), lanes[index].action, lanes[index].source, valueSize)
         lanes[index].reached += originRequests() - before
         // The first request is for warming up.

@@ -34,7 +34,7 @@ package struct Report: Codable, Sendable {
   /// The report as tables.
   package var text: String {
     var lines = ["\(OwnProgram.name) \(command)"] + about
-    if !machine.isOptimized { lines.append(Self.warning) }
+    lines.append(machine.isOptimized ? "release build" : Self.warning)
     var parts = [lines.map { Printable.text($0) }.joined(separator: "\n") + "\n"]
     parts += (tables + (targets.isEmpty ? [] : [targetTable])).map(\.text)
     let notes = allNotes
@@ -42,7 +42,7 @@ package struct Report: Codable, Sendable {
     return parts.joined(separator: "\n")
   }
 
-  package static let warning = "This is a debug build: its figures are meaningless."
+  package static let warning = "This is a debug build: compare its figures only with each other."
 
   /// The subject of the measurement, and the machine.
   package var about: [String] {

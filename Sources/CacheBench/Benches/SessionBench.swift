@@ -137,9 +137,20 @@ struct SessionBench {
         return { (valueSize, nil) }
       },
     ]
-    return try await RequestLane.measure(
-      lanes, .session, requests: requests, valueSize: valueSize,
-      originRequests: { origin.requestCount }, progress)
+    let pair = [
+      RequestLane(.bareAmongHits, .urlSession, source: nil) { _ in
+        try await load(bare, ConstantProtocol.request(valueSize))
+      },
+      // Stored before by the misses.
+      RequestLane(.hitAmongConstants, source: .hit) { try await load(cached, request("/fresh/\($0 - 1)")) },
+    ]
+    var measurements: [Measurement] = []
+    for lanes in [lanes, pair] {
+      measurements += try await RequestLane.measure(
+        lanes, .session, requests: requests, valueSize: valueSize,
+        originRequests: { origin.requestCount }, progress)
+    }
+    return measurements
   }
 
   private func check(_ answer: Answer, _ action: Action, _ source: CachedResponse.Source?) throws {

@@ -77,18 +77,28 @@ struct Latency: StoreCommand {
 struct Session: BenchCommand {
   static let configuration = CommandConfiguration(
     abstract:
-      "Measure requests through a URLSession to a server on loopback: plain, cached, validated and stale.")
+      "Measure requests through a URLSession to a server on loopback: plain, cached, validated and stale.",
+    discussion: """
+      The command also measures the least that a URLProtocol costs, and long content through a URLSession and through \
+      HTTPCacheSession.bytes. Processor times are those of the process. For long content, the server's is left out.
+      """)
 
   @Option(help: "Number of requests of each kind.")
   var requests = 500
   @Option(help: "Bytes of each body.")
   var valueSize = 1024
+  @Option(help: "Number of transfers of long content of each kind; 0 for none.")
+  var transfers = 7
+  @Option(help: "Bytes of the long content.")
+  var transferSize = 200_000_000
   @Flag(help: "Print the result as one JSON document.")
   var json = false
 
   func validate() throws {
     try Limits.require(requests, "requests", in: 1...1_000_000)
     try Limits.require(valueSize, "value-size", in: 1...(16 << 20))
+    try Limits.require(transfers, "transfers", in: 0...10_000)
+    try Limits.require(transferSize, "transfer-size", in: 1...(1 << 30))
   }
 
   func report(_ progress: ProgressLine) async throws -> Report {
@@ -97,6 +107,12 @@ struct Session: BenchCommand {
     report.measurements = try await SessionBench(
       requests: requests, valueSize: valueSize, progress: progress
     ).run()
+    if transfers > 0 {
+      report.measurements += try await TransferBench(
+        transfers: transfers, size: transferSize, progress: progress
+      ).run()
+      report.notes.append("Long content has \(Format.count.text(transferSize)) bytes.")
+    }
     report.targets = report.sessionTargets
     return report
   }

@@ -18,6 +18,23 @@ extension Report {
         one: measurements.first { $0.action == slow }, other: measurements.first { $0.action == fast })
       return Target("\(what), against \(against)", .atLeast, limit, pair.ratio(.p50Nanoseconds))
     } + overheadTargets
+      + [
+        processorTarget(
+          "a fresh hit of another URL each time, in turns with the constant answer only", .hitAmongConstants,
+          "a URLProtocol with a constant answer", .bareAmongHits, 1.3),
+        processorTarget(
+          "HTTPCacheSession.bytes of long content", .cachedTransfer, "a URLSession with a delegate",
+          .plainTransfer, 1.2),
+      ]
+  }
+
+  private func processorTarget(
+    _ what: String, _ action: Action, _ against: String, _ yardstick: Action, _ limit: Double
+  ) -> Target {
+    let pair = Pair(
+      one: measurements.first { $0.action == action }, other: measurements.first { $0.action == yardstick })
+    return Target(
+      "processor time of \(what), against \(against)", .atMost, limit, pair.ratio(.processorNanoseconds))
   }
 
   /// The maximum cost of a hit, as a multiple of the least that a `URLProtocol` costs.
