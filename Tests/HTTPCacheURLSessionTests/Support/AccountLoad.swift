@@ -25,7 +25,7 @@
       }
       cache = try HTTPCache()
       try await run(accounts: 10)
-      firstDescriptors = try Self.descriptors
+      firstDescriptors = try ProcessUse.descriptors
     }
 
     /// Loads a response for each account, some at the same time.
@@ -59,19 +59,10 @@
       session.finishTasksAndInvalidate()
     }
 
-    private static var descriptors: Int {
-      get throws { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
-    }
-
     /// Returns when the process has no more open descriptors than after the first accounts. Foundation closes those of a
     /// session some time after its end.
     func descriptorsAreClosed() async throws {
-      try await eventually { (try? Self.descriptors) ?? .max <= firstDescriptors }
-    }
-
-    static func residentBytes() throws -> Int {
-      let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
-      return (Int(pages[1]) ?? 0) * 4096
+      try await eventually { (try? ProcessUse.descriptors) ?? .max <= firstDescriptors }
     }
 
     func stop() async {

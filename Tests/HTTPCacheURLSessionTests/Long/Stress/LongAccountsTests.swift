@@ -11,11 +11,11 @@
       await #expect(processExitsWith: .success) {
         let load = try await AccountLoad()
         try await load.run(accounts: 500)
-        let before = try AccountLoad.residentBytes()
+        let before = try ProcessUse.residentBytes
         try await load.run(accounts: 1000)
         try await load.run(accounts: 1000, atOnce: 30)
         try await load.descriptorsAreClosed()
-        #expect(try AccountLoad.residentBytes() - before <= 2000 * 8 << 10)
+        #expect(try ProcessUse.residentBytes - before <= 2000 * 8 << 10)
         await load.stop()
       }
     }

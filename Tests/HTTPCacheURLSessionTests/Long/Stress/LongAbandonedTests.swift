@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+#if os(Linux)
+  import Testing
+
+  @Suite("What many abandoned loads leave behind", .timeLimit(.minutes(30)))
+  struct LongAbandonedTests {
+    @Test("10,000 contents that are left leave no descriptor, no thread, and at most 1 KB each")
+    func contents() async {
+      await #expect(processExitsWith: .success) {
+        let load = try await AbandonedLoad()
+        try await load.leave(1000)
+        let before = try ProcessUse.residentBytes
+        try await load.leave(10_000)
+        try await load.isSettled()
+        #expect(try ProcessUse.residentBytes - before <= 10_000 << 10)
+        await load.stop()
+      }
+    }
+
+    @Test("1,000 suspended tasks leave no descriptor, no thread, and at most 8 KB each")
+    func tasks() async {
+      await #expect(processExitsWith: .success) {
+        let load = try await AbandonedLoad()
+        try await load.suspend(1000)
+        let before = try ProcessUse.residentBytes
+        try await load.suspend(1000)
+        try await load.isSettled()
+        #expect(try ProcessUse.residentBytes - before <= 1000 * 8 << 10)
+        await load.stop()
+      }
+    }
+  }
+#endif

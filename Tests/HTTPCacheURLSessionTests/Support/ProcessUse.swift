@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+#if os(Linux)
+  import Foundation
+
+  /// What this process occupies now.
+  enum ProcessUse {
+    /// The number of open descriptors.
+    static var descriptors: Int {
+      get throws { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+    }
+
+    static var threads: Int {
+      get throws { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count }
+    }
+
+    static var residentBytes: Int {
+      get throws {
+        let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+        return (Int(pages[1]) ?? 0) * 4096
+      }
+    }
+  }
+#endif
