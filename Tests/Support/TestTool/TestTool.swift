@@ -10,7 +10,7 @@ struct TestTool: AsyncParsableCommand {
     commandName: "TestTool",
     abstract: "Run what tests start, and write what the commands and the API look like.",
     subcommands: [
-      Soak.self, FleetDriver.self, CrashChild.self, MemoryChild.self, TLSClient.self, WriteDigest.self,
+      Soak.self, FleetDriver.self, CrashChild.self, MemoryChild.self, LoadURLs.self, WriteDigest.self,
       WriteOptions.self,
     ])
 }

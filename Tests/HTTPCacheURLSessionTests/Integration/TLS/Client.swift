@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import ChildProcesses
 import Foundation
 import Loopback
 import TestSupport
 
 @testable import TestTool
 
-/// Runs `TestTool tls` in a mount namespace of its own, where the file with the root certificates is another one.
+/// Runs `TestTool load` in a mount namespace of its own, where the file with the root certificates is another one.
 struct Client {
   /// Foundation on Linux reads root certificates from this file only, whatever the environment variables say.
   private static let systemRoots = "/etc/ssl/certs/ca-certificates.crt"
@@ -29,30 +28,16 @@ struct Client {
     directory = folder.appendingPathComponent("cache")
     let text = try trusted.map { try String(contentsOf: $0.file, encoding: .utf8) }.joined()
     try text.write(to: roots, atomically: false, encoding: .utf8)
-    guard let namespace = await Self.namespace.value else { throw Failure(description: "no mount namespace") }
+    guard let namespace = await Self.namespace.value else {
+      throw OtherProcess.Failure(description: "no mount namespace")
+    }
     prefix = Self.replacing(Self.systemRoots, by: roots.path, in: namespace)
   }
 
   /// Loads URLs in a new process, with the cache that earlier processes used.
   func load(_ loads: [Load], isReachable: Bool = true) async throws -> [LoadResult] {
-    guard let program = Program.built("TestTool") else {
-      throw Failure(description: "TestTool is not beside the tests")
-    }
     let work = Work(directory: directory.path, isReachable: isReachable, loads: loads)
-    let argument = String(decoding: try JSONEncoder().encode(work), as: UTF8.self)
-    // All tests begin at once, on a machine that has other work.
-    let end = try await Command(words: prefix + [program, "tls", argument], timeLimit: .seconds(300)).run()
-    let results = try end.output.split(separator: "\n").filter { $0.hasPrefix("{") }.map {
-      try JSONDecoder().decode(LoadResult.self, from: Data($0.utf8))
-    }
-    guard end.status == 0, results.count == loads.count else {
-      throw Failure(description: "TestTool ended with status \(end.status): \(end.output)")
-    }
-    return results
-  }
-
-  struct Failure: Error, CustomStringConvertible {
-    var description: String
+    return try await OtherProcess.run(work, prefix: prefix).results
   }
 
   // MARK: - What the system permits

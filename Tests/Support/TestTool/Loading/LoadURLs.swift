@@ -4,18 +4,20 @@
 import ArgumentParser
 import Foundation
 import HTTPCacheURLSession
+import TestSupport
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
 #endif
 
-/// Loads URLs through a cache, one after the other, and prints the result of each as a line of JSON.
+/// Loads URLs through a cache, one after the other, and prints the result of each as a line of JSON, and then the events of
+/// the disk.
 ///
 /// It is a process of its own because Foundation on Linux reads the root certificates from one file of the system: the
-/// tests replace that file for this process only.
-struct TLSClient: AsyncParsableCommand {
+/// tests replace that file for this process only. It is also the second process that wants a directory.
+struct LoadURLs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "tls", abstract: "Load URLs through a cache, and print the results.")
+    commandName: "load", abstract: "Load URLs through a cache, and print the results.")
 
   @Argument(help: "The loads, as the JSON of Work.") var work: String
 
@@ -28,6 +30,7 @@ struct TLSClient: AsyncParsableCommand {
       let result = await sessions.result(of: load)
       try FileHandle.standardOutput.write(contentsOf: encoder.encode(result) + Data("\n".utf8))
     }
+    for event in sessions.diskEvents { print(event) }
     sessions.cache.close()
   }
 }
@@ -38,6 +41,8 @@ struct Work: Codable {
   var directory: String
   /// What `CachingOptions.isReachable` returns.
   var isReachable = true
+  /// Whether the cache works in memory only if the directory is unusable, as an `HTTPURLCache` does.
+  var fallsBack = false
   var loads: [Load]
 }
 
@@ -69,6 +74,7 @@ struct LoadResult: Codable, Equatable, Sendable {
 /// Both kinds of session, with one cache.
 private struct Sessions {
   let cache: HTTPCache
+  private let events = Recorder<CacheEvent>()
   private let urlSession: URLSession
   private let cacheSession: HTTPCacheSession
 
@@ -76,7 +82,8 @@ private struct Sessions {
     var configuration = HTTPCache.Configuration(directory: URL(fileURLWithPath: work.directory))
     // If an error counted as a disconnection, a stored response would hide it.
     configuration.rules.whenDisconnected = .anyStored
-    cache = try HTTPCache(configuration)
+    configuration.observe { [events] in events.add($0) }
+    cache = work.fallsBack ? HTTPURLCache(configuration).cache : try HTTPCache(configuration)
     var options = CachingOptions()
     let isReachable = work.isReachable
     options.isReachable = { _ in isReachable }
@@ -86,6 +93,9 @@ private struct Sessions {
     urlSession = URLSession(configuration: .caching(with: cache, options: options, base: base))
     cacheSession = HTTPCacheSession(cache: cache, options: options, configuration: base)
   }
+
+  /// The events that no request has caused.
+  var diskEvents: [CacheEvent] { events.all.filter { $0.request == nil } }
 
   func result(of load: Load) async -> LoadResult {
     do {
