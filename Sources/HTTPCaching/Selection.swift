@@ -14,7 +14,8 @@ import HTTPTypes
 #endif
 
 extension HTTPCache {
-  /// The stored responses that ``HTTPCache/remove(_:counting:)`` or ``HTTPCache/expire(_:)`` concerns.
+  /// The stored responses that ``HTTPCache/remove(_:counting:)``, ``HTTPCache/expire(_:)`` or
+  /// ``HTTPCache/storedResponses(_:)`` concerns.
   ///
   /// ```swift
   /// cache.remove(.group("articles", of: target))

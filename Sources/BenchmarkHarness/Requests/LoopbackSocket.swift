@@ -33,6 +33,11 @@ package enum LoopbackSocket {
   }
 
   /// Sends all bytes. Returns `false` after an error.
+  package static func send(_ bytes: [UInt8], on descriptor: Int32) -> Bool {
+    send(bytes[...], on: descriptor)
+  }
+
+  /// Sends all bytes. Returns `false` after an error.
   package static func send(_ bytes: ArraySlice<UInt8>, on descriptor: Int32) -> Bool {
     #if canImport(Darwin)
       let flags: Int32 = 0

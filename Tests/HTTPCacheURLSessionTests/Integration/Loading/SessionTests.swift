@@ -207,7 +207,7 @@ struct SessionTests {
     } test: { setting async throws in
       let session = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
       let (_, response) = try await session.data(for: setting.request())
-      #expect((response as? HTTPURLResponse)?.cacheStatus == nil)
+      #expect(response.cacheStatus == nil)
       session.finishTasksAndInvalidate()
     }
   }
@@ -221,7 +221,7 @@ struct SessionTests {
       let session = URLSession(configuration: .caching(with: other, base: .ephemeral.patient))
       _ = try await setting.load()
       let (_, response) = try await session.data(for: setting.request())
-      #expect((response as? HTTPURLResponse)?.cacheStatus?.source == .network)
+      #expect(response.cacheStatus?.source == .network)
       #expect(setting.origin.requestCount == 2)
       session.finishTasksAndInvalidate()
     }

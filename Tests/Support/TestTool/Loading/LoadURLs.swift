@@ -83,7 +83,7 @@ private struct Sessions {
     // If an error counted as a disconnection, a stored response would hide it.
     configuration.rules.whenDisconnected = .anyStored
     configuration.observe { [events] in events.add($0) }
-    cache = work.fallsBack ? HTTPURLCache(configuration).cache : try HTTPCache(configuration)
+    cache = try work.fallsBack ? HTTPURLCache(configuration).cache : HTTPCache(configuration)
     var options = CachingOptions()
     let isReachable = work.isReachable
     options.isReachable = { _ in isReachable }

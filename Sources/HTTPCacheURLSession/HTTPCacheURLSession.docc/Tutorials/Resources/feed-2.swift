@@ -12,5 +12,5 @@ let session = URLSession(configuration: .caching(with: cache))
 guard let url = URL(string: "http://127.0.0.1:8000/feed.json") else { fatalError("not a URL") }
 let (data, response) = try await session.data(for: URLRequest(url: url))
 print(data.count, "bytes")
-if let status = (response as? HTTPURLResponse)?.cacheStatus { print(status) }
+if let status = response.cacheStatus { print(status) }
 cache.close()

@@ -14,5 +14,5 @@ var request = URLRequest(url: url)
 request.cachePolicy = .returnCacheDataElseLoad
 let (data, response) = try await session.data(for: request)
 print(data.count, "bytes")
-if let status = (response as? HTTPURLResponse)?.cacheStatus { print(status) }
+if let status = response.cacheStatus { print(status) }
 cache.close()

@@ -23,7 +23,7 @@ private func CacheYourAPIClient_1() async throws {
 
     func get(_ url: URL) async throws -> Data {
       let (data, response) = try await session.data(for: URLRequest(url: url))
-      if let status = (response as? HTTPURLResponse)?.cacheStatus { print(url.path, status) }
+      if let status = response.cacheStatus { print(url.path, status) }
       return data
     }
   }

@@ -14,7 +14,7 @@ import HTTPCacheURLSession
 private func HTTPCacheURLSession_2() async throws {
   func show(_ url: URL, in session: URLSession) async throws {
     let (data, response) = try await session.data(for: URLRequest(url: url))
-    let status = (response as? HTTPURLResponse)?.cacheStatus
+    let status = response.cacheStatus
     print(data.count, status?.description ?? "not cached")
   }
 }

@@ -19,7 +19,7 @@ private func feed_2() async throws {
   guard let url = URL(string: "http://127.0.0.1:8000/feed.json") else { fatalError("not a URL") }
   let (data, response) = try await session.data(for: URLRequest(url: url))
   print(data.count, "bytes")
-  if let status = (response as? HTTPURLResponse)?.cacheStatus { print(status) }
+  if let status = response.cacheStatus { print(status) }
   cache.close()
 
   _ = directory

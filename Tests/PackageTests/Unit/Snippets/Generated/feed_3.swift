@@ -21,7 +21,7 @@ private func feed_3() async throws {
   request.cachePolicy = .returnCacheDataElseLoad
   let (data, response) = try await session.data(for: request)
   print(data.count, "bytes")
-  if let status = (response as? HTTPURLResponse)?.cacheStatus { print(status) }
+  if let status = response.cacheStatus { print(status) }
   cache.close()
 
   _ = directory

@@ -20,7 +20,7 @@ private func feed_5() async throws {
   cache.remove(.patterns([.prefix("http://127.0.0.1:8000/feed.json")]))
   let (data, response) = try await session.data(for: URLRequest(url: url))
   print(data.count, "bytes")
-  if let status = (response as? HTTPURLResponse)?.cacheStatus { print(status) }
+  if let status = response.cacheStatus { print(status) }
   cache.close()
 
   _ = directory

@@ -9,20 +9,22 @@ import HTTPCaching
   import FoundationNetworking
 #endif
 
-extension HTTPURLResponse {
+extension URLResponse {
   /// How the cache handled the request of this response (RFC 9211); `nil` if the response did not come through a cache
   /// of this package.
   ///
   /// ```swift
   /// let (data, response) = try await session.data(for: request)
-  /// print((response as? HTTPURLResponse)?.cacheStatus?.source)    // hit
+  /// print(response.cacheStatus?.source)    // hit
   /// ```
   public var cacheStatus: CacheStatus? {
-    guard let field = value(forHTTPHeaderField: "Cache-Status"), var status = CacheStatus(parsing: field),
+    guard let response = self as? HTTPURLResponse,
+      let field = response.value(forHTTPHeaderField: "Cache-Status"),
+      var status = CacheStatus(parsing: field),
       status.reason != nil
     else { return nil }
     if status.source != .network {
-      status.age = value(forHTTPHeaderField: "Age").flatMap { Int64($0) }.map { .seconds($0) }
+      status.age = response.value(forHTTPHeaderField: "Age").flatMap { Int64($0) }.map { .seconds($0) }
     }
     return status
   }
