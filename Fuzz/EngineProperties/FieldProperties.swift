@@ -112,7 +112,7 @@ enum FieldProperties {
     try model.exchange(request, .response(response))
     guard let stored = model.candidates.first else { throw Violation(description: "not stored: \(all)") }
     try require(stored.tags.all == all && stored.fields[name] == nil, "stored other tags: \(stored)")
-    try require(StoredResponse(decoding: stored.encoded()[...]) == stored, "unstable: \(stored)")
+    try require(StoredResponse(decoding: stored.encoded()[...])?.tags == stored.tags, "unstable: \(stored)")
   }
 
   static func contentRange(_ bytes: [UInt8]) throws {

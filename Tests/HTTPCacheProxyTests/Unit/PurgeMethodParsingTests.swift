@@ -4,6 +4,7 @@
 import BenchmarkHarness
 import HTTPCacheEngine
 import HTTPCaching
+import TestSupport
 import Testing
 
 @testable import HTTPCacheProxy
@@ -13,7 +14,8 @@ struct PurgeMethodParsingTests {
   private func purge(
     _ path: String, _ lines: [String], host: String = "shop.example"
   ) throws(MessageFault) -> Purge {
-    var request = HTTPRequest(method: .purge, scheme: "http", authority: host, path: path)
+    var request = HTTPRequest(
+      method: HTTPRequest.Method("PURGE") ?? .get, scheme: "http", authority: host, path: path)
     for line in lines {
       let parts = line.split(separator: ":", maxSplits: 1)
       guard let name = parts.first.flatMap({ HTTPField.Name(String($0)) }) else { continue }

@@ -28,9 +28,11 @@ final class StockedDirectory {
   }
 
   private func open() throws -> HTTPCache {
-    HTTPCache(
+    var configuration = HTTPCache.Configuration(kind: .shared)
+    configuration.rules.tagFields = ["xkey"]
+    return HTTPCache(
       store: try CacheStore(.init(memoryCapacity: 0, diskCapacity: 16 << 20, directory: .init(path))),
-      configuration: .init(kind: .shared), clock: ManualClock(Self.now))
+      configuration: configuration, clock: ManualClock(Self.now))
   }
 
   /// Stores a response in a cache that is open.
