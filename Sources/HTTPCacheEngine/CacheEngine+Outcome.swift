@@ -428,8 +428,8 @@ extension CacheEngine {
     switch stored.facts.lifetime.source {
     case .sharedMaxAge, .maxAge, .expires: return .store(stored, .storedWithLifetime)
     case .application: return .store(stored, .storedByApplication)
-    case .rule: return .store(stored, .storedByRule)
-    case .none, .heuristic: return .refuse(.methodNotStored)
+    // The origin must give the lifetime.
+    case .none, .heuristic, .rule: return .refuse(.methodNotStored)
     }
   }
 
@@ -501,7 +501,7 @@ extension CacheEngine {
   /// Refuses to store a response that has no field about caching. It displaces the stored responses that match, as it
   /// would if it were stored.
   private func refuseUndeclared(_ exchange: Exchange, _ outcome: inout Outcome) {
-    guard case .store(let stored, _) = outcome.storage else { return }
+    guard case .store(let stored, _) = outcome.storage, stored.facts.lifetime.source != .rule else { return }
     let names = [.cacheControl, .expires] + configuration.targets.compactMap { HTTPField.Name($0) }
     guard names.allSatisfy({ stored.values(of: $0).isEmpty }) else { return }
     outcome.storage = .refuse(.notDeclaredCacheable)
@@ -512,6 +512,9 @@ extension CacheEngine {
   private func afterHead(
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
+    if configuration.ruling?.isBypassed == true {
+      return Outcome(.network, reason: .fromOrigin, storage: .refuse(.bypassedByRule))
+    }
     var (updates, removals) = ([Outcome.Update](), [Int]())
     if head.status == .ok {
       for candidate in matching(exchange) where exchange.candidates[candidate].status == .ok {

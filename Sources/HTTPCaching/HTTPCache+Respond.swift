@@ -246,7 +246,7 @@ extension HTTPCache {
     let lookup: Lookup?
     switch responses.immediate(for: request, content: content, partition, mayForward: mayForward) {
     case .entries(let key, let found):
-      if ruled?.isBypassed != true,
+      if ruled?.allowsPlainHits != false,
         let response = hit(request, policy, key, found, partition, since: begun)
       {
         return .answer(response)

@@ -36,17 +36,27 @@ extension TargetRule {
     return rewritingParameters { parameters in
       parameters.filter { parameter in
         let name = parameter.prefix { $0 != "=" }
-        return !whole.contains(String(name)) && !prefixes.contains { name.hasPrefix($0) }
+        // Some origins split at semicolons, too: what follows may have a meaning.
+        return parameter.utf8.contains(UInt8(ascii: ";"))
+          || (!whole.contains(String(name)) && !prefixes.contains { name.hasPrefix($0) })
       }
     }
   }
 
   /// Returns a rule that removes all parameters of the query but some, compared as in ``droppingParameters(_:)``.
+  ///
+  /// A parameter that origins may take for one of these stays, too: `p%61ge=2`, `page[]=2` or `x=1;page=2` for `page`.
+  /// Otherwise one client could choose the page that others get.
   public static func keepingParameters(_ names: [String]) -> TargetRule {
     rewritingParameters { parameters in
       parameters.filter { parameter in
         let name = parameter.prefix { $0 != "=" }
-        return names.contains { $0.last == "*" ? name.hasPrefix($0.dropLast()) : name == $0 }
+        let isPlain =
+          name.utf8.allSatisfy {
+            $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+          }
+          && !parameter.utf8.contains(UInt8(ascii: ";"))
+        return !isPlain || names.contains { $0.last == "*" ? name.hasPrefix($0.dropLast()) : name == $0 }
       }
     }
   }

@@ -99,6 +99,10 @@ extension CacheEngine.ResponseRule {
     package var sharesPrivate: Bool?
     /// Whether a shared cache stores responses to requests with `Authorization` whose origin does not permit it.
     package var sharesAuthorized: Bool?
+    /// See ``CacheEngine/Configuration/tagFields``.
+    package var tagFields: [String]?
+    /// See ``CacheEngine/Configuration/showsTags``.
+    package var showsTags: Bool?
     /// Fields that are removed before the response is judged, stored or passed on.
     package var removedFields: [HTTPField.Name]?
     /// Fields that replace those of the same names likewise.
@@ -122,6 +126,8 @@ extension CacheEngine.ResponseRule {
       storesNoStore = storesNoStore ?? later.storesNoStore
       sharesPrivate = sharesPrivate ?? later.sharesPrivate
       sharesAuthorized = sharesAuthorized ?? later.sharesAuthorized
+      tagFields = tagFields ?? later.tagFields
+      showsTags = showsTags ?? later.showsTags
       removedFields = removedFields ?? later.removedFields
       setFields = setFields ?? later.setFields
     }
@@ -177,8 +183,7 @@ extension CacheEngine {
   @inline(never)
   func outcome(of exchange: Exchange, by ruling: Ruling) -> Outcome {
     var ruling = ruling
-    let known = exchange.forwarding.nominated.first ?? exchange.forwarding.selected
-    let stored = known.map { ResponseRule.Subject(exchange.candidates[$0]) }
+    let stored = exchange.forwarding.known.map { ResponseRule.Subject(exchange.candidates[$0]) }
     if let stored { ruling.storedDecision = ruling.decision(about: stored) }
     if case .response(let head) = exchange.result {
       // A 304 tells nothing of the content that it confirms.
@@ -193,6 +198,8 @@ extension CacheEngine {
     if let percent = decision.heuristicPercent { configuration.heuristicPercent = percent }
     if let maximum = decision.heuristicMaximum { configuration.heuristicMaximum = maximum }
     if let setCookie = decision.setCookie { configuration.setCookie = setCookie }
+    if let tagFields = decision.tagFields { configuration.tagFields = tagFields }
+    if let showsTags = decision.showsTags { configuration.showsTags = showsTags }
     configuration.ruling = ruling
     return CacheEngine(configuration).outcome(of: exchange)
   }
@@ -214,9 +221,16 @@ extension CacheEngine {
   }
 
   /// Returns the origin's response with the fields that rules remove and set.
-  package func ruled(_ head: HTTPResponse, length: Int64?) -> HTTPResponse {
+  ///
+  /// - Parameter validated: the stored response that a 304 may confirm, which decides in its place.
+  package func ruled(_ head: HTTPResponse, length: Int64?, validated: StoredResponse? = nil) -> HTTPResponse {
     guard let ruling = configuration.ruling, !ruling.rules.isEmpty else { return head }
-    let decision = ruling.decision(about: .init(head, length: length))
+    let isValidation = head.status == .notModified
+    let subject =
+      isValidation
+      ? validated.map { ResponseRule.Subject($0) } ?? .init(head, length: length)
+      : .init(head, length: length)
+    let decision = ruling.decision(about: subject)
     guard decision.removedFields != nil || decision.setFields != nil else { return head }
     var head = head
     for name in decision.removedFields ?? [] { head.headerFields[fields: name] = [] }
@@ -224,4 +238,9 @@ extension CacheEngine {
     for field in decision.setFields ?? [:] { head.headerFields.append(field) }
     return head
   }
+}
+
+extension CacheEngine.Forwarding {
+  /// The position of the stored response that a 304 or a failure concerns.
+  package var known: Int? { selected ?? nominated.first }
 }

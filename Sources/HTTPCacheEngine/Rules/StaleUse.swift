@@ -23,10 +23,13 @@ enum StaleUse {
     // max-stale extends the lifetime from the origin (§5.2.1.2), and not the request's max-age.
     if isTooOld(facts, for: request, now: now) { return nil }
     let excess = -facts.remainingLifetime(at: now)
-    if let maxStale = request.maxStale {
-      if excess <= maxStale.milliseconds { return (.staleAllowedByRequest, false) }
-    } else if request.contains(.anyStaleness) {
-      return (.staleAllowedByRequest, false)
+    // What a rule overrules, a client does not.
+    if !facts.forbidsStale {
+      if let maxStale = request.maxStale {
+        if excess <= maxStale.milliseconds { return (.staleAllowedByRequest, false) }
+      } else if request.contains(.anyStaleness) {
+        return (.staleAllowedByRequest, false)
+      }
     }
     // §5.2.1.1: a client that sends max-age accepts no stale response, unless it sends max-stale.
     if request.maxAge != nil { return nil }

@@ -46,6 +46,13 @@ enum VariantSelection {
     where candidates[position].selecting.match(request, &selection, configuration)
       && !SharedCookies.exclude(candidates[position], configuration)
     { if position == 0 { matching = first } else { matching.append(position) } }
+    if let names = configuration.ruling?.selectingNames, !names.isEmpty {
+      // What was stored before a rule nominated the field answers no request that the rule concerns.
+      matching.removeAll { position in
+        let own = candidates[position].selecting.fields.map(\.name)
+        return !names.allSatisfy { own.contains($0) }
+      }
+    }
     if matching.isEmpty, configuration.negotiatesLanguage,
       let language = LanguageNegotiation.preferred(by: request)
     {

@@ -13,8 +13,9 @@ import NIOCore
 ///
 /// The proxy itself sends the probes, one at a time, as requests with HEAD. So a client never waits for one, as the
 /// client of nginx's single live request does. A connection alone would not do: the kernel accepts connections for a
-/// process that is stopped. The target of a probe is that of the latest request that was refused: an origin may respond
-/// only to the hosts that it serves. A probe has none of the request's fields.
+/// process that is stopped. The host of a probe is that of the latest request that was refused: an origin may respond only
+/// to the hosts that it serves. Its path is `/`: a client must not choose it, for the path may be slow, or have an effect.
+/// A probe has none of the request's fields.
 ///
 /// The state has no clock and no timer: events have their time.
 struct OriginBreaker {
@@ -31,16 +32,13 @@ struct OriginBreaker {
     case closed
   }
 
-  /// The target of a probe.
-  private struct Target {
-    var authority: String?
-    var path: String?
-  }
-
   private var breaker: CircuitBreaker
   /// Time from the end of a probe, or from the opening, to the next probe.
   private var interval: TimeAmount
-  private var target = Target()
+  /// The host of the latest request that was refused.
+  private var authority: String?
+  /// When the origin responded for the last time.
+  private var lastAnswer: NIODeadline?
   private var nextProbe = NIODeadline.uptimeNanoseconds(0)
   private var isProbing = false
   /// Why the origin gets no requests: the latest error; `nil` if it gets them.
@@ -57,7 +55,7 @@ struct OriginBreaker {
   /// Returns the error of a request that must not be sent; `nil` if the origin gets requests.
   mutating func refusal(of request: HTTPRequest, at now: NIODeadline) -> OriginError? {
     if breaker.isClosed { return nil }
-    target = Target(authority: request.authority, path: request.path)
+    authority = request.authority
     return refusal(at: now)
   }
 
@@ -70,7 +68,8 @@ struct OriginBreaker {
   }
 
   /// Records a response.
-  mutating func answered() -> Change {
+  mutating func answered(at now: NIODeadline) -> Change {
+    lastAnswer = now
     breaker.succeeded()
     guard breaker.close() else { return .none }
     cause = nil
@@ -78,8 +77,12 @@ struct OriginBreaker {
   }
 
   /// Records a request without a response.
-  mutating func failed(_ error: OriginError, at now: NIODeadline) -> Change {
-    guard error.isOutage else { return error.isOfOrigin ? answered() : .none }
+  ///
+  /// - Parameter timeout: the time within which a response had to come. While the origin responds to other requests, one that
+  ///   takes longer says nothing about the origin: clients could close it with a few requests for a slow page.
+  mutating func failed(_ error: OriginError, within timeout: TimeAmount, at now: NIODeadline) -> Change {
+    guard error.isOutage else { return error.isOfOrigin ? answered(at: now) : .none }
+    if error.kind == .responseTimeout, let lastAnswer, lastAnswer + timeout > now { return .none }
     if !breaker.isClosed { cause = error }
     guard breaker.failed() else { return .none }
     cause = error
@@ -95,9 +98,7 @@ struct OriginBreaker {
   mutating func probeBegan(authority: String, at now: NIODeadline) -> HTTPRequest? {
     guard !breaker.isClosed, !isProbing, nextProbe <= now else { return nil }
     isProbing = true
-    let path = target.path.flatMap { $0.utf8.first == 0x2F ? $0 : nil }
-    return HTTPRequest(
-      method: .head, scheme: nil, authority: target.authority ?? authority, path: path ?? "/")
+    return HTTPRequest(method: .head, scheme: nil, authority: self.authority ?? authority, path: "/")
   }
 
   /// Records the end of a probe. The response, or the error, is recorded before.
@@ -112,10 +113,10 @@ struct OriginBreaker {
 
   // MARK: - Settings
 
-  mutating func update(failures: Int?, interval: TimeAmount) -> Change {
+  mutating func update(failures: Int?, interval: TimeAmount, at now: NIODeadline) -> Change {
     breaker.limit = failures ?? .max
     self.interval = interval
-    return failures == nil ? answered() : .none
+    return failures == nil ? answered(at: now) : .none
   }
 }
 

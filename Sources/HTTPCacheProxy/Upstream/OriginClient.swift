@@ -148,7 +148,7 @@ final class OriginClient: Sendable {
 
   /// Records whether the origin responded to a request.
   private func note<Response>(_ result: Result<Response, any Error>, isCancelled: Bool) {
-    let now = self.now
+    let (now, timeout) = (self.now, settings.value.timeouts.firstByte.timeAmount)
     var failure: OriginError?
     if case .failure(let error) = result {
       // A client that leaves is not an error of the origin: the connection to the origin is then closed here, too. Nor is
@@ -161,8 +161,8 @@ final class OriginClient: Sendable {
       // The proxy has closed the connections itself.
       if state.isClosed { return (.none, []) }
       state.health.exchangeEnded(failure?.kind, at: now)
-      guard let failure else { return (state.breaker.answered(), []) }
-      let change = state.breaker.failed(failure, at: now)
+      guard let failure else { return (state.breaker.answered(at: now), []) }
+      let change = state.breaker.failed(failure, within: timeout, at: now)
       if case .opened = change { return (change, state.pool.removeWaiting()) }
       return (change, [])
     }
@@ -390,7 +390,7 @@ final class OriginClient: Sendable {
     let (granted, change) = state.withLock { state in
       let change = state.breaker.update(
         failures: configuration.limits.originFailures,
-        interval: configuration.timeouts.originProbe.timeAmount)
+        interval: configuration.timeouts.originProbe.timeAmount, at: now)
       return (state.pool.update(configuration.poolLimits), change)
     }
     report(change)

@@ -42,6 +42,8 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
   }
 
   private struct Entry {
+    /// What ``OriginPool/leave(_:)`` knows it by. A ticket at the front of the queue may be used again.
+    var id: Int
     var waiter: Waiter
     var needsNew: Bool
     var deadline: NIODeadline
@@ -56,6 +58,9 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
   private var queue: [Int: Entry] = [:]
   private var firstTicket = 0
   private var nextTicket = 0
+  /// Number of requests that have waited again after they had a connection, and the tickets of those that wait.
+  private var repeats = 0
+  private var repeated: [Int: Int] = [:]
   private var isTimerSet = false
 
   init(_ limits: Limits) { self.limits = limits }
@@ -87,17 +92,16 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     prefers: (Connection) -> Bool = { _ in false }, waiter: () -> Waiter
   ) -> Admission {
     var admission = Admission(decision: .refuse)
-    if queue.isEmpty || isAgain {
-      if !needsNew {
-        while !idle.isEmpty {
-          let connection = idle.remove(at: idle.lastIndex(where: prefers) ?? idle.endIndex - 1)
-          if connection.isUsable(at: now) {
-            admission.decision = .grant(.reuse(connection))
-            return admission
-          }
-          admission.closing.append(connection)
-        }
+    // While connections are idle, only requests wait that need a new one.
+    while !needsNew, !idle.isEmpty {
+      let connection = idle.remove(at: idle.lastIndex(where: prefers) ?? idle.endIndex - 1)
+      if connection.isUsable(at: now) {
+        admission.decision = .grant(.reuse(connection))
+        return admission
       }
+      admission.closing.append(connection)
+    }
+    if queue.isEmpty || isAgain {
       if hasRoom {
         connections += 1
         admission.decision = .grant(.connect)
@@ -110,17 +114,18 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     var deadline = now + limits.queueTime
     // Those behind it would otherwise wait for its time.
     if isAgain, let first { deadline = Swift.min(deadline, first.deadline) }
-    let entry = Entry(waiter: waiter(), needsNew: needsNew, deadline: deadline)
-    let ticket: Int
+    let (ticket, id): (Int, Int)
     if isAgain {
       firstTicket -= 1
-      ticket = firstTicket
+      repeats += 1
+      (ticket, id) = (firstTicket, -repeats)
+      repeated[id] = ticket
     } else {
-      ticket = nextTicket
+      (ticket, id) = (nextTicket, nextTicket)
       nextTicket += 1
     }
-    queue[ticket] = entry
-    admission.decision = .wait(ticket: ticket)
+    queue[ticket] = Entry(id: id, waiter: waiter(), needsNew: needsNew, deadline: deadline)
+    admission.decision = .wait(ticket: id)
     if !isTimerSet { admission.timer = deadline }
     isTimerSet = true
     return admission
@@ -136,12 +141,16 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
   /// Removes a request that waits.
   ///
   /// - Returns: `nil` if it does not wait any more.
-  mutating func leave(_ ticket: Int) -> Waiter? { queue.removeValue(forKey: ticket)?.waiter }
+  mutating func leave(_ id: Int) -> Waiter? {
+    let ticket = id < 0 ? repeated.removeValue(forKey: id) : id
+    guard let ticket, queue[ticket]?.id == id else { return nil }
+    return queue.removeValue(forKey: ticket)?.waiter
+  }
 
   /// Removes all requests that wait, in their order.
   mutating func removeWaiting() -> [Waiter] {
     defer {
-      queue = [:]
+      (queue, repeated) = ([:], [:])
       firstTicket = nextTicket
     }
     return queue.sorted { $0.key < $1.key }.map(\.value.waiter)
@@ -178,7 +187,7 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
   }
 
   private mutating func removeFirst() {
-    queue[firstTicket] = nil
+    if let id = queue.removeValue(forKey: firstTicket)?.id, id < 0 { repeated[id] = nil }
     firstTicket += 1
   }
 

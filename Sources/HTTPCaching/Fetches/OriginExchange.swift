@@ -41,7 +41,9 @@ final class OriginExchange {
     sent.note(.received, sent.forwarding.reason, since: sent.sendingBegun)
     var response = response
     if let ruled = sent.call.ruled {
-      response.head = ruled.engine.ruled(response.head, length: response.body.length.map { Int64($0) })
+      response.head = ruled.engine.ruled(
+        response.head, length: response.body.length.map { Int64($0) },
+        validated: sent.forwarding.known.map { sent.lookup.responses[$0] })
     }
     exchange = sent.exchange(.response(response.head), length: response.body.length)
     outcome = sent.cache.outcome(of: exchange, by: sent.call.ruled)

@@ -231,7 +231,9 @@ final class RequestRun {
     // RFC 9111 §4: the response is judged as if it were already stored.
     let plan = cache.plan(
       for: request, by: call.ruled, policy: call.policy, candidates: [arriving.response],
-      now: cache.clock.now, isReloadMet: true)
+      now: cache.clock.now,
+      // A validation from before the request does not count, however long its content takes.
+      isReloadMet: pending.start.map { $0 <= arriving.response.facts.responseTime } ?? false)
     guard case .serve(let service) = plan, !isMarked(arriving.response, since: claim.fetch.start, demand)
     else {
       return .notForThis

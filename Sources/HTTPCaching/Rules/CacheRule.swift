@@ -84,6 +84,10 @@ public struct CacheRule: Hashable, Sendable {
   public var setResponseFields: [Field]?
   /// What a shared cache does with a response that sets cookies.
   public var setCookie: CacheEngine.SetCookieUse?
+  /// Fields whose values are tags of the response, by which it can be purged; see `CacheEngine.Configuration.tagFields`.
+  public var tagFields: [String]?
+  /// Whether clients get these fields.
+  public var showsTags: Bool?
 
   // MARK: - Key
 

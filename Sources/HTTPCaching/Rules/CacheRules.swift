@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPTypes
+
 /// Rules by host and path: what an origin did not say about caching, said by an operator.
 ///
 /// All rules that match apply. For each setting, the first rule that names it decides. The rules are data: the proxy reads
@@ -67,6 +69,12 @@ extension CacheRules: Codable {
 }
 
 extension CacheRule {
+  /// Fields that must agree with the content as it is sent, or that concern one connection.
+  private static let framing: Set = [
+    "content-length", "transfer-encoding", "content-range", "content-encoding", "connection", "keep-alive",
+    "trailer", "upgrade", "te", "date",
+  ]
+
   /// What is wrong with the rule; `nil` if nothing is.
   var fault: String? {
     for host in match.hosts where host.isEmpty || host.contains("/") || host.contains(":") {
@@ -75,6 +83,29 @@ extension CacheRule {
     }
     for host in match.hosts where host.dropFirst(host.hasPrefix("*.") ? 2 : 0).contains("*") {
       return "host: `*` may only be the first label, as in *.example.com, found '\(host)'"
+    }
+    for host in match.hosts where !host.utf8.allSatisfy({ $0 < 0x80 }) {
+      return "host: expected a name of ASCII, as in xn--mnchen-3ya.de, found '\(host)'"
+    }
+    for method in match.methods where method != method.uppercased() {
+      return "method: names of methods have capital letters, as in GET, found '\(method)'"
+    }
+    for name in match.cookies where name.contains(where: { "=; ,\t".contains($0) }) {
+      return "cookie: expected the name of a cookie, found '\(name)'"
+    }
+    for coding in contentCodings ?? [] where HTTPField.Name(coding) == nil || coding.contains("*") {
+      return "content-codings: expected the name of a coding, such as gzip, found '\(coding)'"
+    }
+    let names =
+      match.fields.map(\.name) + (removedRequestFields ?? []) + (removedResponseFields ?? [])
+      + (setResponseFields ?? []).map(\.name) + (keyFields ?? []) + (tagFields ?? [])
+      + (partitionField.map { [$0] } ?? [])
+    for name in names where HTTPField.Name(name) == nil {
+      return "expected the name of a field, found '\(name)'"
+    }
+    let changed = (removedResponseFields ?? []) + (setResponseFields ?? []).map(\.name)
+    for name in changed where Self.framing.contains(name.lowercasedASCII) {
+      return "'\(name)' describes the message, and stays as the origin sent it"
     }
     for path in match.paths where !path.hasPrefix("/") && !path.hasPrefix("*") {
       return "path: expected a path from its first slash, such as /static/*, found '\(path)'"

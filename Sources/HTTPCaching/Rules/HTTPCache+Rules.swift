@@ -63,7 +63,9 @@ final class CurrentRules: Sendable {
   }
 
   func set(_ table: RuleTable?) {
-    kept.withLock { $0 = table }
-    hasTable.store(table != nil, ordering: .releasing)
+    kept.withLock { kept in
+      kept = table
+      hasTable.store(table != nil, ordering: .releasing)
+    }
   }
 }

@@ -32,7 +32,7 @@ struct RuleProbe: Sendable {
 
   private init(_ index: Int, host: String, path: String) {
     self.index = index
-    let (host, path) = (Array(host.utf8), Array(path.utf8))
+    let (host, path) = (Array(host.lowercasedASCII.utf8), RulePath.plain(Array(path.utf8).span))
     let star = UInt8(ascii: "*")
     let fixed = path.prefix { $0 != star }
     switch path.count(where: { $0 == star }) {
@@ -126,12 +126,14 @@ extension Span where Element == UInt8 {
     return pattern[at...].allSatisfy { $0 == star }
   }
 
-  /// The length of the host in an authority, without the port.
+  /// The length of the host in an authority, without the port and a dot at the end.
   var hostCount: Int {
     var end = count
     while end > 0, self[end - 1] >= 0x30, self[end - 1] <= 0x39 { end -= 1 }
     // The digits of a port follow a colon; otherwise they are part of the host.
-    return end > 0 && self[end - 1] == UInt8(ascii: ":") ? end - 1 : count
+    end = end > 0 && self[end - 1] == UInt8(ascii: ":") ? end - 1 : count
+    // A name in full ends with a dot.
+    return end > 1 && self[end - 1] == UInt8(ascii: ".") ? end - 1 : end
   }
 
   /// Calls `body` with the path without its query.
@@ -142,13 +144,14 @@ extension Span where Element == UInt8 {
     body(extracting(0..<end))
   }
 
-  /// Whether origins may take the path for another text: it has an escape, a repeated slash, or a segment of dots.
-  var needsDecoding: Bool {
+  /// Whether origins may take the path for another text: it has an escape, a repeated slash, a backslash, a parameter of a
+  /// segment, or a segment that begins with a dot.
+  var hasSeveralForms: Bool {
     var position = 0
     while position < count {
       let byte = self[position]
       if byte == UInt8(ascii: "?") { return false }
-      if byte == UInt8(ascii: "%") { return true }
+      if byte == UInt8(ascii: "%") || byte == UInt8(ascii: ";") || byte == UInt8(ascii: "\\") { return true }
       if byte == UInt8(ascii: "/"), position + 1 < count,
         self[position + 1] == UInt8(ascii: "/") || self[position + 1] == UInt8(ascii: ".")
       {
@@ -160,32 +163,26 @@ extension Span where Element == UInt8 {
   }
 }
 
-/// Paths as origins read them.
+/// The forms of a path that rules are compared with.
+///
+/// Origins differ in what they take for the same path. A rule that keeps requests out of the cache must match whatever an
+/// origin may take for its path; one that gives a lifetime must match only what every origin takes for it. Otherwise
+/// `/account/..%2Fstatic/a` would be given the lifetime of `/static/*`, and an origin that does not decode the slash would
+/// answer it with the client's account.
 enum RulePath {
-  /// Returns a path without escapes, repeated slashes and segments of dots (RFC 3986 §6.2.2). The query is dropped.
-  ///
-  /// A rule that keeps private pages out of the cache would otherwise miss `/%61dmin/`, which the origin takes for
-  /// `/admin/`.
-  static func decoded(_ path: Span<UInt8>) -> [UInt8] {
-    var plain: [UInt8] = []
-    plain.reserveCapacity(path.count)
-    var position = 0
-    while position < path.count, path[position] != UInt8(ascii: "?") {
-      if path[position] == UInt8(ascii: "%"), position + 2 < path.count,
-        let high = hex(path[position + 1]), let low = hex(path[position + 2])
-      {
-        plain.append(high << 4 | low)
-        position += 3
-      } else {
-        plain.append(path[position])
-        position += 1
-      }
-    }
-    var segments: [ArraySlice<UInt8>] = []
+  /// Returns the path with escapes decoded whose meaning is the same for all origins (RFC 3986 §6.2.2.2), without its query.
+  static func plain(_ path: Span<UInt8>) -> [UInt8] {
+    decoded(path) { $0 > 0x1F && $0 != 0x7F && !"/\\?#%;".utf8.contains($0) }
+  }
+
+  /// Returns the path with all escapes decoded, and without what some origins leave out: repeated slashes, segments of dots
+  /// and parameters of segments. A backslash counts as a slash.
+  static func resolved(_ path: Span<UInt8>) -> [UInt8] {
     let slash = UInt8(ascii: "/")
-    let parts = plain.split(separator: slash)
-    for part in parts {
-      if part.elementsEqual(".".utf8) { continue }
+    let plain = decoded(path) { _ in true }.map { $0 == UInt8(ascii: "\\") ? slash : $0 }
+    let parts = plain.split(separator: slash).map { $0.prefix { $0 != UInt8(ascii: ";") } }
+    var segments: [ArraySlice<UInt8>] = []
+    for part in parts where !part.isEmpty && !part.elementsEqual(".".utf8) {
       if part.elementsEqual("..".utf8) { _ = segments.popLast() } else { segments.append(part) }
     }
     var result: [UInt8] = []
@@ -196,6 +193,24 @@ enum RulePath {
     let endsInDots = parts.last.map { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) } ?? false
     if plain.last == slash || endsInDots || result.isEmpty { result.append(slash) }
     return result
+  }
+
+  private static func decoded(_ path: Span<UInt8>, where isDecoded: (UInt8) -> Bool) -> [UInt8] {
+    var plain: [UInt8] = []
+    plain.reserveCapacity(path.count)
+    var position = 0
+    while position < path.count, path[position] != UInt8(ascii: "?") {
+      if path[position] == UInt8(ascii: "%"), position + 2 < path.count,
+        let high = hex(path[position + 1]), let low = hex(path[position + 2]), isDecoded(high << 4 | low)
+      {
+        plain.append(high << 4 | low)
+        position += 3
+      } else {
+        plain.append(path[position])
+        position += 1
+      }
+    }
+    return plain
   }
 
   private static func hex(_ byte: UInt8) -> UInt8? {

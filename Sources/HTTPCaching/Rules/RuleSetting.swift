@@ -69,6 +69,8 @@ struct RuleSetting: Sendable {
     RuleSetting("remove-response-fields", \.removedResponseFields, .fieldNames),
     RuleSetting("set-response-fields", \.setResponseFields, .fields),
     RuleSetting("set-cookie", \.setCookie, .word),
+    RuleSetting("tags", \.tagFields, .fieldNames),
+    RuleSetting("show-tags", \.showsTags, .bool),
     RuleSetting("key-fields", \.keyFields, .fieldNames, .request),
     RuleSetting("content-codings", \.contentCodings, .texts, .request),
     RuleSetting("partition-cookie", \.partitionCookie, .text, .request),

@@ -18,6 +18,8 @@ final class RuleTable: Sendable {
   /// What single rules decide, by their position: most requests are matched by one.
   private let single: [RuledRequest]
   private let combined = Mutex<[RuleSet: RuledRequest]>([:])
+  /// The rules that keep responses from others: they match in either form of a path, all others in both. See ``RulePath``.
+  private let restricting: RuleSet
   private let configuration: CacheEngine.Configuration
   let counts: RuleCounts
 
@@ -34,6 +36,9 @@ final class RuleTable: Sendable {
     targetRules = rules.rules.indices.compactMap { index in
       rules.rules[index].targetRule.map { (index, $0) }
     }
+    var restricting = RuleSet(capacity: rules.rules.count)
+    for index in rules.rules.indices where rules.rules[index].isRestricting { restricting.insert(index) }
+    self.restricting = restricting
     counts = RuleCounts((0..<rules.rules.count).map { rules.name(of: $0) })
     single = rules.rules.map { RuledRequest([$0], configuration) }
   }
@@ -66,12 +71,11 @@ final class RuleTable: Sendable {
   ) -> RuleSet {
     var set = RuleSet(capacity: conditions.count)
     path.withFieldBytes { path in
-      // What origins take for the same path is the same here.
-      if path.needsDecoding {
-        RulePath.decoded(path).span.withPath { find($0, authority, &set, isMet) }
-      } else {
-        path.withPath { find($0, authority, &set, isMet) }
-      }
+      guard path.hasSeveralForms else { return path.withPath { find($0, authority, &set, isMet) } }
+      var resolved = set
+      find(RulePath.plain(path).span, authority, &set, isMet)
+      find(RulePath.resolved(path).span, authority, &resolved, isMet)
+      set.unite(with: resolved, where: restricting)
     }
     return set
   }
@@ -122,6 +126,11 @@ final class RuleTable: Sendable {
 }
 
 extension CacheRule {
+  /// Whether the rule keeps responses from others.
+  fileprivate var isRestricting: Bool {
+    isBypassed == true || partitionCookie != nil || partitionField != nil || keyFields != nil
+  }
+
   /// What the rule makes of the key; `nil` if nothing.
   fileprivate var targetRule: TargetRule? {
     switch (ignoredParameters, sortsParameters) {
@@ -165,6 +174,14 @@ struct RuleSet: Hashable, Sendable {
 
   mutating func insert(_ index: Int) {
     if index < 64 { first |= 1 << UInt64(index) } else { rest[index / 64 - 1] |= 1 << UInt64(index % 64) }
+  }
+
+  /// Keeps what both sets contain, and of some rules what either does.
+  mutating func unite(with other: RuleSet, where some: RuleSet) {
+    first = first & other.first | (first | other.first) & some.first
+    for index in rest.indices {
+      rest[index] = rest[index] & other.rest[index] | (rest[index] | other.rest[index]) & some.rest[index]
+    }
   }
 
   func forEach(_ body: (Int) -> Void) {

@@ -10,6 +10,8 @@ final class RuledRequest: Sendable {
   let engine: CacheEngine
   /// Whether the cache takes no part.
   let isBypassed: Bool
+  /// Whether a stored response may answer without a look at more than its front.
+  let allowsPlainHits: Bool
   private let removedCookies: CacheRule.NameSelection?
   private let removedFields: [HTTPField.Name]
   private let contentCodings: [String]?
@@ -38,6 +40,8 @@ final class RuledRequest: Sendable {
     ruling.selectingNames = (first(\.keyFields) ?? []).map(\.lowercasedASCII)
     ruling.rules = rules.flatMap(\.responseRules)
     configuration.ruling = ruling
+    // A response that was stored before the rule has other selecting fields.
+    allowsPlainHits = !isBypassed && ruling.selectingNames.isEmpty
     engine = CacheEngine(configuration)
   }
 
@@ -66,8 +70,11 @@ final class RuledRequest: Sendable {
   /// - Parameter request: the request as the client sent it.
   func partition(of request: HTTPRequest) -> String? {
     if let partitionCookie {
-      return request.headerFields[values: .cookie].lazy
-        .compactMap { Cookies.value(of: partitionCookie, in: $0) }.first.map { SHA256.hexDigest(of: $0.utf8) }
+      // All values: of several, origins take the first or the last.
+      let values = request.headerFields[values: .cookie].flatMap {
+        Cookies.values(of: partitionCookie, in: $0)
+      }
+      return values.isEmpty ? nil : SHA256.hexDigest(of: values.joined(separator: ";").utf8)
     }
     guard let partitionField, let value = request.headerFields[partitionField] else { return nil }
     return engine.configuration.withheldFields.contains(partitionField.canonicalName)
@@ -82,7 +89,7 @@ extension CacheRule {
     func add(_ statuses: [ClosedRange<Int>], _ decide: (inout CacheEngine.ResponseRule.Decision) -> Void) {
       var rule = CacheEngine.ResponseRule()
       rule.condition.statuses = statuses
-      rule.condition.mediaTypes = match.mediaTypes
+      rule.condition.mediaTypes = match.mediaTypes.map(\.lowercasedASCII)
       rule.condition.lengths = match.sizes.map { Int64($0.lowerBound)...Int64($0.upperBound) }
       decide(&rule.decision)
       if rule.decision != .init() { rules.append(rule) }
@@ -110,6 +117,8 @@ extension CacheRule {
       decision.storesNoStore = storesNoStore
       decision.sharesPrivate = sharesPrivate
       decision.sharesAuthorized = sharesAuthorized
+      decision.tagFields = tagFields
+      decision.showsTags = showsTags
       decision.removedFields = removedResponseFields?.compactMap { HTTPField.Name($0) }
       decision.setFields = setResponseFields.map { fields in
         HTTPFields(
@@ -136,8 +145,8 @@ enum Cookies {
     return kept.isEmpty ? nil : kept.map(\.pair).joined(separator: "; ")
   }
 
-  static func value(of name: String, in value: String) -> String? {
-    pairs(value).first { $0.name.utf8.elementsEqual(name.utf8) }.map { String($0.value) }
+  static func values(of name: String, in value: String) -> [String] {
+    pairs(value).filter { $0.name.utf8.elementsEqual(name.utf8) }.map { String($0.value) }
   }
 
   static func contain(_ name: String, in value: String) -> Bool {
@@ -147,8 +156,10 @@ enum Cookies {
   private static func pairs(_ value: String) -> [(name: Substring, value: Substring, pair: Substring)] {
     value.split(separator: ";").map { part in
       let pair = part.drop { $0 == " " || $0 == "\t" }
-      let name = pair.prefix { $0 != "=" }
-      return (name, pair.dropFirst(name.count + 1), pair)
+      let beforeValue = pair.prefix { $0 != "=" }
+      // Some origins leave out blanks before the equals sign.
+      let name = beforeValue.lastIndex { $0 != " " && $0 != "\t" }.map { beforeValue[...$0] } ?? ""
+      return (name, pair.dropFirst(beforeValue.count + 1), pair)
     }.filter { !$0.pair.isEmpty }
   }
 }
@@ -173,11 +184,13 @@ struct RequestCondition: Sendable {
   func isMet(by request: HTTPRequest) -> Bool {
     if isEmpty { return true }
     if !methods.isEmpty, !methods.contains(request.method.rawValue) { return false }
-    for (name, values) in fields {
-      guard request.headerFields.contains(name) else { return false }
-      if !values.isEmpty, !request.headerFields[values: name].contains(where: { values.contains($0) }) {
-        return false
+    if !fields.isEmpty {
+      let isMet = fields.contains { name, values in
+        values.isEmpty
+          ? request.headerFields.contains(name)
+          : request.headerFields[values: name].contains { values.contains($0) }
       }
+      if !isMet { return false }
     }
     if !cookies.isEmpty {
       let lines = request.headerFields[values: .cookie]
@@ -190,8 +203,11 @@ struct RequestCondition: Sendable {
       return false
     }
     return path[path.utf8.index(after: mark)...].split(separator: "&").contains { parameter in
-      let name = parameter.prefix { $0 != "=" }
-      return parameters.contains { name.matches(name: $0) }
+      // As origins read it: `+` is a blank, and PHP drops the blanks before a name and what is in brackets.
+      let name = String(parameter.prefix { $0 != "=" }).replacing("+", with: "%20")
+      let plain = name.withFieldBytes { String(decoding: RulePath.plain($0), as: UTF8.self) }
+        .drop { $0 == " " }.prefix { $0 != "[" }
+      return parameters.contains { plain.matches(name: $0) }
     }
   }
 }

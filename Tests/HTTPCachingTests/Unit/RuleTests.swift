@@ -32,7 +32,7 @@ struct RuleTests {
       #""remove-cookies": {"all-but": ["lang", "theme"]}, "remove-request-fields": ["X-A", "X-B"]"#,
       #""remove-response-fields": "Server", "set-response-fields": {"X-A": "a, b"}, "set-cookie": "declared""#,
       #""key-fields": "X-Device", "content-codings": ["gzip", "br"], "partition-cookie": "u""#,
-      #""partition-field": "X-Tenant", "share-authorized": true"#,
+      #""partition-field": "X-Tenant", "share-authorized": true, "tags": ["Surrogate-Key", "xkey"], "show-tags": false"#,
       #""match": {"host": ["a.example", "*.b.example"], "path": "/x/*", "method": "GET"}, "grace": 1"#,
       #""match": {"field": {"X-A": ["1", "2"]}, "cookie": "s*", "parameter": ["preview"]}, "bypass": true"#,
       #""match": {"field": ["X-A", "X-B"]}, "bypass": true"#,
@@ -62,6 +62,12 @@ struct RuleTests {
         #"[{"match": {"paths": "/a"}, "lifetime": 1}]"#,
         "unknown part of a match 'paths'; there are host, path"
       ),
+      (#"[{"match": {"method": "get"}, "lifetime": 1}]"#, "method: names of methods have capital letters"),
+      (#"[{"match": {"cookie": "role=admin"}, "bypass": true}]"#, "cookie: expected the name of a cookie"),
+      (#"[{"match": {"host": "münchen.de"}, "bypass": true}]"#, "host: expected a name of ASCII"),
+      (#"[{"content-codings": ["gzip;q=0"]}]"#, "content-codings: expected the name of a coding"),
+      (#"[{"set-response-fields": {"Content-Length": "5"}}]"#, "'Content-Length' describes the message"),
+      (#"[{"remove-response-fields": ["transfer-encoding"]}]"#, "describes the message"),
       (#"[{"match": {"path": "a"}, "lifetime": 1}]"#, "path: expected a path from its first slash"),
       (#"[{"match": {"path": "/a?b=1"}, "lifetime": 1}]"#, "a path ends before the query"),
       (#"[{"match": {"host": "http://a.example"}, "lifetime": 1}]"#, "host: expected a host without scheme"),
@@ -175,7 +181,7 @@ struct RuleTests {
       (#"{"field": "X-A"}"#, "http://h.example/", true),
       (#"{"field": {"X-A": "2"}}"#, "http://h.example/", false),
       (#"{"field": {"x-a": ["2", "1"]}}"#, "http://h.example/", true),
-      (#"{"field": ["X-A", "X-B"]}"#, "http://h.example/", false),
+      (#"{"field": ["X-B", "X-A"]}"#, "http://h.example/", true),
       (#"{"cookie": "session"}"#, "http://h.example/", true),
       (#"{"cookie": "sess*"}"#, "http://h.example/", true),
       (#"{"cookie": "ession"}"#, "http://h.example/", false),
@@ -183,12 +189,86 @@ struct RuleTests {
       (#"{"parameter": "preview"}"#, "http://h.example/?a=1&preview", true),
       (#"{"parameter": "p*"}"#, "http://h.example/?pq=2", true),
       (#"{"parameter": "preview"}"#, "http://h.example/preview", false),
+      (#"{"parameter": "preview"}"#, "http://h.example/?a&%70review=1", true),
+      (#"{"parameter": "preview"}"#, "http://h.example/?+preview[]=1", true),
+      (#"{"path": "/caf%C3%A9/*"}"#, "http://h.example/caf%c3%a9/x", true),
+      (#"{"path": "/admin/*"}"#, "http://h.example/admin;x=1/y", true),
+      (#"{"path": "/admin/*"}"#, "http://h.example/admin%5Cy", true),
+      (#"{"path": "/wiki/*/edit"}"#, "http://h.example/wiki/What%3F/edit", true),
+      (#"{"path": "/account/*"}"#, "http://h.example/account/..%2fstatic/a", true),
+      (#"{"host": "h.example"}"#, "http://h.example.:80/", true),
     ])
   func matching(match: String, url: String, isMatched: Bool) throws {
-    let rules = try Self.rules(#"[{"match": \#(match), "reload": "ignore"}]"#)
+    let rules = try Self.rules(#"[{"match": \#(match), "bypass": true}]"#)
     let table = try #require(RuleTable(rules, .init(kind: .shared)))
     #expect((table.ruled(try Self.request(url)) != nil) == isMatched)
     #expect(table.counts.all.map(\.requests) == [isMatched ? 1 : 0])
+  }
+
+  @Test(
+    "A rule that gives a lifetime matches a path only if all origins take it for that path",
+    arguments: [
+      ("/static/a", true), ("/%73tatic/a", true), ("/static/%C3%A9", true), ("/static/a?b=/../c", true),
+      ("/account/..%2fstatic/a", false), ("/account/x%2F..%2F..%2Fstatic%2Fa", false),
+      ("/account/../static/a", false),
+      ("/account%3f/../static/a", false), ("/account;/..%2fstatic/a", false),
+      ("/account%00/../static/a", false),
+      ("//static/a", false), ("/static/../account", false), ("/static/..%2faccount", false),
+      ("/static;x/a", false),
+    ])
+  func granting(path: String, isMatched: Bool) throws {
+    let rules = try Self.rules(
+      #"[{"match": {"path": "/static/*"}, "lifetime": "30d", "store-no-store": true}]"#)
+    let table = try #require(RuleTable(rules, .init(kind: .shared)))
+    #expect((table.ruled(try Self.request("http://h.example" + path)) != nil) == isMatched)
+  }
+
+  @Test("What was stored before a rule nominates a field answers no request that the rule concerns")
+  func keyFieldsLater() async throws {
+    let setting = try Setting(kind: .shared)
+    let name = try #require(HTTPField.Name("X-Tenant"))
+    let origin = MemoryOrigin { request, _ in .ok(request.headerFields[name] ?? "none") }
+    #expect(try await setting.get(from: origin, fields: [name: "a"]).text == "a")
+    #expect(try await setting.get(from: origin, fields: [name: "b"]).text == "a")
+    setting.cache.rules = try Self.rules(#"[{"key-fields": "X-Tenant"}]"#)
+    #expect(try await setting.get(from: origin, fields: [name: "b"]).text == "b")
+    #expect(try await setting.get(from: origin, fields: [name: "b"]).source == .hit)
+    #expect(try await setting.get(from: origin, fields: [name: "a"]).text == "a")
+  }
+
+  @Test("A 304 has its fields removed by the rule of the response that it confirms")
+  func validatedFields() async throws {
+    let setting = try Setting(kind: .shared) {
+      let json = #"[{"match": {"type": "text/html"}, "remove-response-fields": "Set-Cookie", "lifetime": 1}]"#
+      $0.cacheRules = (try? Self.rules(json)) ?? CacheRules()
+    }
+    let origin = MemoryOrigin { _, number in
+      .ok(
+        "a",
+        number == 1
+          ? [.contentType: "text/html", .eTag: "\"a\""]
+          : [.eTag: "\"a\"", .setCookie: "user=\(number)", .cacheControl: "public"],
+        status: number == 1 ? .ok : .notModified)
+    }
+    _ = try await setting.get(from: origin)
+    for _ in 0..<2 {
+      setting.clock.advance(seconds: 2)
+      let answer = try await setting.get(from: origin)
+      #expect(answer.source == .validated && answer.response.head.headerFields[.setCookie] == nil)
+    }
+  }
+
+  @Test("A rule gives the response of a handler its lifetime")
+  func localLifetime() async throws {
+    let setting = try Setting(kind: .shared) {
+      $0.cacheRules = (try? Self.rules(#"[{"default-lifetime": "1m"}]"#)) ?? CacheRules()
+    }
+    let origin = MemoryOrigin { _, number in .ok("\(number)", [:]) }
+    for _ in 0..<2 {
+      let answer = try await setting.cache.respond(
+        to: .get(), body: .empty, partition: nil, from: LocalOrigin(), handler: origin.transport)
+      #expect(try await answer.text == "1")
+    }
   }
 
   static func request(_ url: String) throws -> HTTPRequest {
@@ -272,6 +352,24 @@ struct RuleTests {
     #expect(
       try await setting.get("/b?b=1", from: origin).text
         != (try await setting.get("/b?b=2", from: origin).text))
+  }
+
+  @Test("A rule names the fields of tags: a purge by tag removes the response, and no client sees the field")
+  func tags() async throws {
+    let setting = try Setting(kind: .shared) {
+      $0.cacheRules =
+        (try? Self.rules(#"[{"match": {"path": "/a"}, "tags": "Surrogate-Key"}]"#)) ?? CacheRules()
+    }
+    let name = try #require(HTTPField.Name("Surrogate-Key"))
+    let origin = MemoryOrigin { _, number in .ok("\(number)", [.cacheControl: "max-age=60", name: "x y"]) }
+    for _ in 0..<2 {
+      let answer = try await setting.get("/a", from: origin)
+      #expect(answer.text == "1" && answer.response.head.headerFields[name] == nil)
+    }
+    #expect(try await setting.get("/b", from: origin).response.head.headerFields[name] == "x y")
+    setting.cache.remove(.group("y"))
+    #expect(try await setting.get("/a", from: origin).text == "3")
+    #expect(try await setting.get("/b", from: origin).text == "2")
   }
 
   @Test(
