@@ -39,7 +39,7 @@
     /// Holds the responses to `/held/…`.
     private let gate: GateHolder
     private let problems = Recorder<String>()
-    /// What the process occupied after the first loads.
+    /// What the process occupied when that was recorded.
     private let first = Mutex((descriptors: 0, threads: 0))
 
     private final class GateHolder: Sendable {
@@ -66,6 +66,11 @@
       // As many at a time as later.
       try await leave(100)
       try await suspend(40)
+      try remember()
+    }
+
+    /// Records what the process occupies, to compare it later.
+    func remember() throws {
       try first.withLock { $0 = try (ProcessUse.descriptors, ProcessUse.threads) }
     }
 
@@ -144,7 +149,7 @@
 
     // MARK: - Afterwards
 
-    /// Returns when the process has no more descriptors and threads than after the first loads. Threads that wait for work
+    /// Returns when the process has no more descriptors and threads than were recorded. Threads that wait for work
     /// end some time later.
     func isSettled() async throws {
       #expect(problems.all == [])
