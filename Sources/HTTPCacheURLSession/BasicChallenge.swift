@@ -12,7 +12,8 @@ import HTTPTypesFoundation
   import FoundationNetworking
 #endif
 
-/// Answers an origin's request for a user and a password (RFC 7617) in place of Foundation.
+/// Answers the challenges of one request: an origin's request for a user and a password (RFC 7617) in place of Foundation,
+/// and all others by asking the application.
 ///
 /// To a cache, a request with credentials is a different request (RFC 9111 §3.5). So the credentials must be in the
 /// request before the cache sees it, and must not be added by the transport. Besides, on Linux a task that gets a 401
@@ -21,16 +22,25 @@ final class BasicChallenge: Sendable {
   /// Maximum number of times that credentials are requested.
   static let limit = 3
 
+  private struct State {
+    var authorization: String?
+    /// The question that the client has, or had.
+    var question: Int?
+  }
+
   /// Number of credentials that the origin has already refused for this task.
   private let failureCount: Int
-  private let found = Mutex<String?>(nil)
+  private let client: ChallengeClient?
+  private let state = Mutex(State())
 
-  init(failureCount: Int) {
+  /// - Parameter client: answers the challenges of the request, if the application has no closure for them.
+  init(failureCount: Int, _ client: ChallengeClient? = nil) {
     self.failureCount = failureCount
+    self.client = client
   }
 
   /// The `Authorization` field for the next attempt, if there is one.
-  var authorization: String? { found.withLock { $0 } }
+  var authorization: String? { state.withLock { $0.authorization } }
 
   /// Whether a challenge is a Basic challenge. Foundation must handle all others, such as those of TLS.
   static func isOne(_ challenge: URLAuthenticationChallenge) -> Bool {
@@ -45,21 +55,46 @@ final class BasicChallenge: Sendable {
 
   private static func isOne(_ field: String) -> Bool { field.lowercasedASCII.contains("basic") }
 
-  /// Takes the credentials for a challenge from the application, or else from the session's storage.
-  func answer(
+  /// Asks the application about any challenge of the request: its closure, or else the client, or else nothing, so that
+  /// Foundation decides.
+  ///
+  /// - Parameter answer: called once, unless the request ends before; with `nil` if the client is gone, and the request must
+  ///   not go on.
+  func ask(
     _ challenge: URLAuthenticationChallenge, _ authenticate: CachingOptions.Authenticate?,
+    _ answer: @escaping @Sendable (ChallengeQuestion.Answer?) -> Void
+  ) {
+    let count = Self.isOne(challenge) ? failureCount : challenge.previousFailureCount
+    if let authenticate {
+      let (disposition, credential) = authenticate(counted(challenge, count))
+      answer(.init(disposition: disposition, credential: credential))
+    } else if let client {
+      let question = client.ask(challenge, refused: count, answer)
+      state.withLock { $0.question = question }
+    } else {
+      answer(.init(disposition: .performDefaultHandling))
+    }
+  }
+
+  /// Tells the client that the request has ended, if it still has a question.
+  func withdraw() {
+    if let question = state.withLock({ $0.question }) { client?.withdraw(question) }
+  }
+
+  /// Takes the credentials of an answer, or else those of the session's storage.
+  func take(
+    _ answer: ChallengeQuestion.Answer, to challenge: URLAuthenticationChallenge,
     _ storage: URLCredentialStorage?
   ) {
-    let (disposition, chosen) = authenticate?(counted(challenge)) ?? (.performDefaultHandling, nil)
     let credential =
-      switch disposition {
-      case .useCredential: chosen
+      switch answer.disposition {
+      case .useCredential: answer.credential
       case .performDefaultHandling:
         challenge.proposedCredential ?? storage?.stored(for: challenge.protectionSpace)
       default: nil as URLCredential?
       }
     guard let user = credential?.user, let password = credential?.password else { return }
-    found.withLock { $0 = Self.field(user: user, password: password) }
+    state.withLock { $0.authorization = Self.field(user: user, password: password) }
   }
 
   /// Returns the `Authorization` field with a user and a password (RFC 7617 §2).
@@ -67,23 +102,10 @@ final class BasicChallenge: Sendable {
     "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
   }
 
-  /// Returns the challenge with the true count of failures. Each attempt is a task of its own, so Foundation counts from 0
-  /// each time, and the usual check for a wrong password would never end.
-  private func counted(_ challenge: URLAuthenticationChallenge) -> URLAuthenticationChallenge {
-    guard failureCount > 0 else { return challenge }
-    return URLAuthenticationChallenge(
-      protectionSpace: challenge.protectionSpace, proposedCredential: challenge.proposedCredential,
-      previousFailureCount: failureCount, failureResponse: challenge.failureResponse, error: challenge.error,
-      sender: challenge.sender ?? NoSender())
-  }
-
-  /// A challenge is answered by the value that the closure returns.
-  private final class NoSender: NSObject, URLAuthenticationChallengeSender {
-    func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
-    func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
-    func cancel(_ challenge: URLAuthenticationChallenge) {}
-    func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
-    func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+  private func counted(_ challenge: URLAuthenticationChallenge, _ count: Int) -> URLAuthenticationChallenge {
+    guard count != challenge.previousFailureCount else { return challenge }
+    // A closure answers by what it returns.
+    return challenge.forwarded(by: challenge.sender ?? ChallengeSender { _ in }, refused: count)
   }
 
   /// Removes the fields of a 401 that would make Foundation authenticate by itself.

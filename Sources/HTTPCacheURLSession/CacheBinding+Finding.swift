@@ -32,7 +32,7 @@ extension CacheBinding {
       return made
     }
     guard let carrier else { throw missing(type, request) }
-    return try carrier.presumedBinding(for: request.url)
+    return try carrier.presumedBinding(for: task, request.url)
   }
 
   private static func missing(_ type: CachingURLProtocol.Type, _ request: URLRequest) -> URLError {

@@ -18,6 +18,7 @@ final class CacheBinding: Sendable {
   private let configuration: SendableConfiguration
   private let origin: OriginSessions.Key
   private let known = Mutex(KnownCredentials())
+  private let unchecked = Mutex(UncheckedSpaces())
 
   /// - Parameter configuration: the session's own; nothing changes it.
   init(cache: HTTPCache, options: CachingOptions, configuration: URLSessionConfiguration) {
@@ -25,6 +26,11 @@ final class CacheBinding: Sendable {
     self.options = options
     self.configuration = SendableConfiguration(configuration)
     origin = OriginSessions.Key(configuration, options.authenticate)
+  }
+
+  /// Returns a binding with the same settings, and where no sessions share connections with its own.
+  func separated() -> CacheBinding {
+    CacheBinding(cache: cache, options: options, configuration: configuration.value)
   }
 
   /// The configuration's policy, for requests without their own.
@@ -55,6 +61,14 @@ final class CacheBinding: Sendable {
       if isAccepted { $0.accept(authorization, for: url) } else { $0.refuse(authorization, for: url) }
     }
   }
+
+  /// Notes whether the application has left a challenge of a space to Foundation.
+  func note(_ space: UncheckedSpaces.Space, isUnchecked: Bool) {
+    unchecked.withLock { $0.note(space, isUnchecked: isUnchecked) }
+  }
+
+  /// Whether the application has left the last challenge of a space to Foundation.
+  func isUnchecked(_ space: UncheckedSpaces.Space) -> Bool { unchecked.withLock { $0.contains(space) } }
 
   /// Returns the partition of a task's responses; the option sees the request with the session's own fields.
   func partition(of request: URLRequest) -> String? {

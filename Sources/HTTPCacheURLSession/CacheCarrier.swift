@@ -19,7 +19,9 @@ final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
   let options: CachingOptions
   /// Whether a task leads to its session. If not, there can be one session only.
   let readsSessions: Bool
-  private let presumed: Mutex<PresumedSession>
+  /// Returns the thread on which the clients of its sessions must be called; see `Platform`.
+  let clientThread: @Sendable () -> ClientThread?
+  private let presumed: MutexBox<PresumedSession>
 
   /// The session of a configuration, where a task does not lead to its session.
   private struct PresumedSession: @unchecked Sendable {
@@ -32,6 +34,10 @@ final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
     var binding: CacheBinding?
     /// Whether a task has used the binding: the settings must not change any longer.
     var isUsed = false
+    /// The identifiers of its tasks, of which a session has each once.
+    var tasks = IndexSet()
+    /// Whether tasks of another session were seen.
+    var isShared = false
     /// Whether the settings were seen to change, even if the configuration is gone now.
     var isChanged = false
   }
@@ -42,12 +48,13 @@ final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
   /// Makes the `urlCache` of a configuration.
   init(
     _ cache: HTTPCache, _ options: CachingOptions, in configuration: URLSessionConfiguration,
-    readsSessions: Bool
+    readsSessions: Bool, clientThread: @escaping @Sendable () -> ClientThread?
   ) {
     self.cache = cache
     self.options = options
     self.readsSessions = readsSessions
-    presumed = Mutex(PresumedSession(original: readsSessions ? nil : configuration))
+    self.clientThread = clientThread
+    presumed = MutexBox(PresumedSession(original: readsSessions ? nil : configuration))
     super.init(withoutRoom: ())
     configuration.urlCache = self
     if !readsSessions {
@@ -60,7 +67,7 @@ final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
 
   /// Copies the settings of the configuration, and releases it: each refers to the other.
   func releaseOriginal() {
-    presumed.withLock { session in
+    presumed.mutex.withLock { session in
       if session.original != nil { adoptSettings(&session) }
     }
   }
@@ -83,22 +90,31 @@ final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
 
   /// Returns the binding of the only session, where a task does not lead to its session.
   ///
+  /// If there are several after all, each task gets a binding of its own, with its own connections: the delegate of one
+  /// session must not get a connection that only the delegate of another has accepted.
+  ///
   /// - Throws: `URLError` if the configuration was changed since the first task. The task may then be that of another
   ///   session, and would have the wrong user's settings. It also throws if this task alone does not lead to its session.
-  func presumedBinding(for url: URL?) throws -> CacheBinding {
+  func presumedBinding(for task: URLSessionTask?, _ url: URL?) throws -> CacheBinding {
     guard !readsSessions else {
       throw URLError(
         .unsupportedURL, url,
         "Foundation does not tell which session runs this task. Send the request again, or use HTTPCacheSession."
       )
     }
-    let binding = presumed.withLock { session -> CacheBinding? in
+    let binding = presumed.mutex.withLock { session -> CacheBinding? in
       if !session.isUsed { adoptSettings(&session) }
       session.isUsed = true
       if let watched = session.watched, SessionSettings(watched) != session.settings {
         session.isChanged = true
       }
-      return session.isChanged ? nil : session.binding
+      if let number = task?.taskIdentifier {
+        // On Linux, `insert` always says that it has inserted.
+        if session.tasks.contains(number) { session.isShared = true }
+        session.tasks.insert(number)
+      }
+      guard !session.isChanged else { return nil }
+      return session.isShared && options.authenticate == nil ? session.binding?.separated() : session.binding
     }
     if let binding { return binding }
     throw URLError(

@@ -28,6 +28,16 @@ struct CachedLoad: Sendable {
       (made ?? httpURLResponse).map { Loaded(response: $0, data: data) }
     }
 
+    /// Makes the response with its content.
+    ///
+    /// - Throws: `URLError` if Foundation cannot represent it.
+    func complete(_ data: Data) throws -> Loaded {
+      guard let loaded = loaded(data) else {
+        throw URLError(.cannotParseResponse, url, "The response has no valid status or fields.")
+      }
+      return loaded
+    }
+
     fileprivate var httpURLResponse: HTTPURLResponse? {
       var head = response.knownOutcome.head
       BasicChallenge.hide(in: &head)
@@ -50,6 +60,8 @@ struct CachedLoad: Sendable {
   private let isIntercepted: Bool
   /// Called with the bytes of content that have been sent, and all of them.
   private let progress: HTTPCacheSession.Progress?
+  /// Answers the challenges of origins; `nil` if the option and the session's storage alone do.
+  private let client: ChallengeClient?
   /// Whether only stored responses may answer, whatever the policies say.
   private let isOffline: Bool
   /// The request to answer next.
@@ -79,10 +91,12 @@ struct CachedLoad: Sendable {
   ///   - file: the file with the request's content.
   ///   - isIntercepted: `false` if the request goes to the origin as if there were no cache.
   ///   - isOffline: whether only stored responses may answer.
+  ///   - client: answers the challenges of origins.
   init(
     request: URLRequest, stream: StreamedContent? = nil, file: URL? = nil, binding: CacheBinding,
     options: HTTPCacheSession.RequestOptions = .init(),
-    isIntercepted: Bool = true, isOffline: Bool = false, progress: HTTPCacheSession.Progress? = nil
+    isIntercepted: Bool = true, isOffline: Bool = false, progress: HTTPCacheSession.Progress? = nil,
+    client: ChallengeClient? = nil
   ) {
     self.request = request
     // On Linux, this would also remove the content of a request without a stream.
@@ -93,6 +107,7 @@ struct CachedLoad: Sendable {
     self.isIntercepted = isIntercepted
     self.progress = progress
     self.isOffline = isOffline
+    self.client = client
     partition = options.partition ?? binding.partition(of: request)
     lifetime = options.lifetime
   }
@@ -130,7 +145,7 @@ struct CachedLoad: Sendable {
       guard let url = request.url, let head = requestHead(request) else {
         throw URLError(.badURL, request.url, "The request has no valid http or https URL.")
       }
-      let challenge = BasicChallenge(failureCount: challenges)
+      let challenge = BasicChallenge(failureCount: challenges, client)
       let response = try await respond(to: head.message, challenge)
       let isUnauthorized = response.head.status == .unauthorized
       if isAnswer || isUnauthorized, let authorization = head.authorization {
@@ -158,11 +173,7 @@ struct CachedLoad: Sendable {
   mutating func run() async throws -> Loaded {
     func once(_ load: inout CachedLoad) async throws -> Loaded {
       let answer = try await load.answer()
-      let data = try await answer.response.body.data()
-      guard let loaded = answer.loaded(data) else {
-        throw URLError(.cannotParseResponse, answer.url, "The response has no valid status or fields.")
-      }
-      return loaded
+      return try answer.complete(await answer.response.body.data())
     }
     do {
       return try await once(&self)

@@ -101,7 +101,8 @@ public struct CachingOptions: Sendable {
     )
 
   /// Answers the challenges of origins and proxies, in place of a delegate. By default, the URL's own user and password
-  /// and the configuration's credential storage do, if there are any.
+  /// and the configuration's credential storage do, if there are any. On Apple platforms, a session's delegate is asked
+  /// before the storage; see <doc:FirstRunOnApplePlatforms>.
   ///
   /// The challenge's `previousFailureCount` is the number of credentials that the origin has refused for the task. After
   /// three, the task ends with the 401.

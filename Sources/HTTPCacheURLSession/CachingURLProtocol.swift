@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import Foundation
 import HTTPCacheEngine
+import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
 import HTTPTypesFoundation
@@ -16,10 +16,9 @@ import HTTPTypesFoundation
 /// `URLSessionConfiguration.caching(with:base:)`. Without that call, its requests fail with an error that says so.
 ///
 /// The class only translates: the cache decides what may be stored and reused. It follows redirects itself, each hop
-/// through the cache, because on Linux the client's redirect call ends the process. It delivers the body in one piece,
-/// because on Linux all but the last piece would be lost.
+/// through the cache, because on Linux the client's redirect call ends the process.
 public class CachingURLProtocol: URLProtocol {
-  private let loading = Mutex(LoadState())
+  private let loads = ProtocolLoads()
   /// The fetches in whose middleware the task was made. On Linux, this object is made by the thread that resumes the task.
   private let enclosing = EnclosingFetches.current
 
@@ -41,87 +40,60 @@ public class CachingURLProtocol: URLProtocol {
 
   /// Starts to answer the request from the cache, or from the origin through it.
   override public func startLoading() {
-    let started = loading.withLock { loading in
-      loading.start().map { (number: $0, stream: loading.stream(of: request)) }
-    }
-    guard let (number, stream) = started else { return }
-    let own = LoadingProtocol(value: self, number: number)
+    let makeThread = CacheCarriers.carrier(of: Self.self)?.clientThread ?? Platform.clientThread
+    guard let client = loads.start(self, on: makeThread()) else { return }
     let load: CachedLoad
     do {
       let binding = try CacheBinding.find(for: task, Self.self, request)
       var begun = CachedLoad(
-        request: try TaskBody.request(request, of: task), stream: stream, binding: binding)
+        request: try TaskBody.request(request, of: task), stream: client.stream, binding: binding,
+        client: client.isStreamed ? ChallengeClient(client, binding) : nil)
       if let stored = try begun.answerFromMemory(), let data = Data(inMemory: stored.response.body),
         let stored = stored.loaded(data)
       {
         // Makes no task: a hit costs a lookup and Foundation's own handling.
-        return SessionQueue.wait { own.succeed(stored, $0) }
+        return client.endAtOnce(ClientAnswer(stored.response, stored.data))
       }
       load = begun
     } catch {
-      return SessionQueue.wait { own.fail(error, $0) }
+      return client.endAtOnce(ClientAnswer(error: URLError.describing(error, of: request.url)))
     }
-    let task = Task { [enclosing] in
+    let task = Task { [enclosing, url = request.url] in
       var load = load
       do {
-        let loaded = try await EnclosingFetches.$current.withValue(enclosing) { try await load.run() }
-        SessionQueue.hold(of: own.value.task) { own.succeed(loaded, $0) }
+        try await EnclosingFetches.$current.withValue(enclosing) { try await load.answer(client) }
       } catch {
-        SessionQueue.hold(of: own.value.task) { own.fail(error, $0) }
+        client.end(ClientAnswer(error: URLError.describing(error, of: url)))
       }
     }
-    if !loading.withLock({ $0.note(task, of: number) }) { task.cancel() }
+    client.note(task)
   }
 
   /// Ends the load: the client takes nothing more of it.
-  override public func stopLoading() {
-    loading.withLock { loading in
-      if loading.isAnswered { forgetClient() }
-      return loading.stop()
-    }?.cancel()
-  }
-
-  // MARK: - Client
-
-  // Calls the client under the lock, so that `stopLoading` waits until the answer is delivered. On Linux, Foundation
-  // completes a cancelled task right after `stopLoading`. To complete a task twice ends the process, because the
-  // session's table no longer contains it. `SessionQueue` decides where the client is called from.
-
-  fileprivate func succeed(_ loaded: CachedLoad.Loaded, _ number: Int, _ calls: SessionQueue.Calls) {
-    defer { calls.finish() }
-    loading.withLock { loading in
-      guard loading.isCurrent(number) else { return }
-      client?.urlProtocol(self, didReceive: loaded.response, cacheStoragePolicy: .notAllowed)
-      if !loaded.data.isEmpty { client?.urlProtocol(self, didLoad: loaded.data) }
-      loading.answer()
-      calls.beginLast()
-      client?.urlProtocolDidFinishLoading(self)
-    }
-  }
-
-  fileprivate func fail(_ error: any Error, _ number: Int, _ calls: SessionQueue.Calls) {
-    defer { calls.finish() }
-    loading.withLock { loading in
-      guard loading.isCurrent(number) else { return }
-      loading.answer()
-      calls.beginLast()
-      client?.urlProtocol(self, didFailWithError: URLError.describing(error, of: request.url))
-    }
-  }
+  override public func stopLoading() { loads.stop(self) }
 }
 
-/// Passes the protocol object into the task of one load.
-private struct LoadingProtocol: @unchecked Sendable {
-  // Unchecked: Foundation makes the object, starts it, and does not touch it until stopLoading. The task calls only
-  // `client`, while the session's queue waits. A lock ensures that it calls only until stopLoading. `request` does not
-  // change.
-  let value: CachingURLProtocol
-  /// The number of the load.
-  let number: Int
-
-  func succeed(_ loaded: CachedLoad.Loaded, _ calls: SessionQueue.Calls) {
-    value.succeed(loaded, number, calls)
+extension CachedLoad {
+  /// Answers the client: as the content arrives, or when all of it is there.
+  fileprivate mutating func answer(_ client: ClientLoad) async throws {
+    guard client.isStreamed else {
+      let loaded = try await run()
+      return client.end(ClientAnswer(loaded.response, loaded.data))
+    }
+    let answer: Answer
+    do {
+      answer = try await self.answer()
+    } catch is StoreError {
+      // As in `run()`.
+      answer = try await self.answer()
+    }
+    let body = answer.response.body
+    if let data = Data(inMemory: body) {
+      return client.end(ClientAnswer(try answer.complete(data).response, data))
+    }
+    // Its `Cache-Status` is what the cache intends.
+    try await client.begin(answer.complete(Data()).response)
+    for try await chunk in body { try await client.add(Data(chunk)) }
+    client.end(ClientAnswer())
   }
-
-  func fail(_ error: any Error, _ calls: SessionQueue.Calls) { value.fail(error, number, calls) }
 }

@@ -288,10 +288,7 @@ extension HTTPCacheSession {
     private let cached: CachedResponse
 
     fileprivate init(of answer: CachedLoad.Answer) throws {
-      guard let loaded = answer.loaded(Data()) else {
-        throw URLError(.cannotParseResponse, answer.url, "The response has no valid status or fields.")
-      }
-      response = loaded.response
+      response = try answer.complete(Data()).response
       redirected = answer.redirected
       var cached = answer.response
       cached.body = .empty

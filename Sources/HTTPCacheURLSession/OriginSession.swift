@@ -87,7 +87,7 @@ final class OriginSession: Sendable {
 
 /// The transfers of one session, by task.
 private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
-  private let running = Mutex<[Int: SessionTransfer]>([:])
+  private let running = MutexBox<[Int: SessionTransfer]>([:])
   private let authenticate: CachingOptions.Authenticate?
 
   init(_ authenticate: CachingOptions.Authenticate?) {
@@ -95,12 +95,12 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
   }
 
   func start(_ transfer: SessionTransfer, _ task: URLSessionTask) async throws -> TransportResponse {
-    running.withLock { $0[task.taskIdentifier] = transfer }
+    running.mutex.withLock { $0[task.taskIdentifier] = transfer }
     return try await transfer.response()
   }
 
   private func transfer(_ task: URLSessionTask) -> SessionTransfer? {
-    running.withLock { $0[task.taskIdentifier] }
+    running.mutex.withLock { $0[task.taskIdentifier] }
   }
 
   func urlSession(
@@ -124,25 +124,45 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-    running.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.completed(error)
+    running.mutex.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.completed(error)
   }
 
   func urlSession(
     _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
     completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
   ) {
-    if let unauthorized = challenge.failureResponse as? HTTPURLResponse, BasicChallenge.isOne(challenge) {
-      let transfer = transfer(task)
-      if transfer?.isHeadWaiting == true {
-        transfer?.challenge.answer(challenge, authenticate, session.configuration.urlCredentialStorage)
+    let asked = OriginChallenge(value: challenge, task: task, session: session, complete: completionHandler)
+    guard let transfer = transfer(task) else { return fail(asked, CancellationError()) }
+    let isBasic = BasicChallenge.isOne(challenge)
+    // Its content was too long to wait for the challenge.
+    if isBasic, !transfer.isHeadWaiting { return decline(asked) }
+    transfer.challenge.ask(challenge, authenticate) { [self] answer in
+      guard let answer else { return fail(asked, TransportAbandoned()) }
+      guard isBasic else { return asked.complete(answer.disposition, answer.credential) }
+      if authenticate == nil, answer.disposition == .cancelAuthenticationChallenge {
+        return fail(asked, URLError(.cancelled))
       }
-      guard Platform.delegateMayAnswer else {
-        return end(task, with: unauthorized, on: session.delegateQueue)
-      }
-      return completionHandler(.rejectProtectionSpace, nil)
+      transfer.challenge.take(answer, to: asked.value, session.configuration.urlCredentialStorage)
+      decline(asked)
     }
-    let (disposition, credential) = authenticate?(challenge) ?? (.performDefaultHandling, nil)
-    completionHandler(disposition, credential)
+  }
+
+  /// Leaves a `Basic` challenge unanswered: its response is passed on, and the request is sent again with credentials.
+  private func decline(_ asked: OriginChallenge) {
+    guard Platform.delegateMayAnswer else {
+      guard let head = asked.value.failureResponse as? HTTPURLResponse else { return }
+      return end(asked.task, with: head, on: asked.session.delegateQueue)
+    }
+    asked.complete(.rejectProtectionSpace, nil)
+  }
+
+  /// Ends a transfer whose challenge must not be answered.
+  private func fail(_ asked: OriginChallenge, _ error: any Error) {
+    running.mutex.withLock { $0.removeValue(forKey: asked.task.taskIdentifier) }?.completed(error)
+    guard Platform.delegateMayAnswer else {
+      return SessionTransfer.cancel(asked.task, on: asked.session.delegateQueue)
+    }
+    asked.complete(.cancelAuthenticationChallenge, nil)
   }
 
   /// Here, redirects are ordinary responses: each hop goes through the cache.
@@ -162,11 +182,20 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
   /// if its timeout passed while this call waited for the queue; that leaves no trace in the task. A cancelled task that is
   /// complete leaves its connection open for the next.
   private func end(_ task: URLSessionTask, with head: HTTPURLResponse, on queue: OperationQueue) {
-    let transfer = running.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+    let transfer = running.mutex.withLock { $0.removeValue(forKey: task.taskIdentifier) }
     transfer?.note(head)
     transfer?.completed(nil)
     SessionTransfer.cancel(task, on: queue)
   }
+}
+
+/// A challenge of an origin, and Foundation's handler for its answer.
+private struct OriginChallenge: @unchecked Sendable {
+  // Unchecked: a challenge does not change after it was made. Any thread may call the handler.
+  let value: URLAuthenticationChallenge
+  let task: URLSessionTask
+  let session: URLSession
+  let complete: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 }
 
 /// One request to an origin: its head as soon as it arrives, followed by its content as a stream.
@@ -286,6 +315,7 @@ private final class SessionTransfer: Sendable {
   }
 
   func completed(_ error: (any Error)?) {
+    challenge.withdraw()
     let (redirect, hasContent) = state.withLock { state in
       state.isComplete = true
       return (state.redirect, state.keptByteCount > 0)

@@ -42,15 +42,21 @@ extension URLSessionConfiguration {
     with cache: HTTPCache, options: CachingOptions = CachingOptions(),
     base: URLSessionConfiguration = .default
   ) -> URLSessionConfiguration {
-    caching(with: cache, options: options, base: base, readsSessions: Platform.readsSessions)
+    caching(
+      with: cache, options: options, base: base, readsSessions: Platform.readsSessions,
+      clientThread: Platform.clientThread)
   }
 
-  /// - Parameter readsSessions: whether a task leads to its session; `false` is the behaviour on Apple platforms.
+  /// - Parameters:
+  ///   - readsSessions: whether a task leads to its session; `false` is the behaviour on Apple platforms.
+  ///   - clientThread: returns the thread on which the client must be called; `nil` is the behaviour on Linux.
   static func caching(
-    with cache: HTTPCache, options: CachingOptions, base: URLSessionConfiguration, readsSessions: Bool
+    with cache: HTTPCache, options: CachingOptions, base: URLSessionConfiguration, readsSessions: Bool,
+    clientThread: @escaping @Sendable () -> ClientThread?
   ) -> URLSessionConfiguration {
     guard let configuration = base.copy() as? URLSessionConfiguration else { return base }
-    let carrier = CacheCarrier(cache, options, in: configuration, readsSessions: readsSessions)
+    let carrier = CacheCarrier(
+      cache, options, in: configuration, readsSessions: readsSessions, clientThread: clientThread)
     let others = configuration.protocolClasses ?? []
     configuration.protocolClasses =
       [CacheCarriers.makeClass(for: carrier)] + others.filter { !($0 is CachingURLProtocol.Type) }

@@ -38,6 +38,19 @@
 
     static func loadingQueue(of session: URLSession) -> DispatchQueue? { nil }
 
+    static func clientThread() -> ClientThread? {
+      let loop = ClientRunLoop()
+      guard loop.isRunning else {
+        // Nothing would make the calls on the thread. At least, they are made in order.
+        let queue = DispatchQueue(label: "HTTPCacheURLSession.client")
+        return ClientThread { queue.async(execute: $0) }
+      }
+      return ClientThread { call in
+        CFRunLoopPerformBlock(loop.value, loop.modes as CFArray, call)
+        CFRunLoopWakeUp(loop.value)
+      }
+    }
+
     static func originSession(
       _ configuration: URLSessionConfiguration, _ delegate: any URLSessionDelegate
     ) -> URLSession {
@@ -51,6 +64,20 @@
     static func postpone(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) { work() }
 
     static func watchMemory(of cache: HTTPCache) -> (any Sendable)? { MemoryWatch(cache) }
+  }
+
+  /// The run loop of the current thread, and the modes in which it makes the calls: that of `startLoading`, and the default.
+  private struct ClientRunLoop: @unchecked Sendable {
+    // Unchecked: any thread may give a run loop a block, and wake it up.
+    let value = CFRunLoopGetCurrent()
+    let modes: [String]
+    let isRunning: Bool
+
+    init() {
+      let current = RunLoop.current.currentMode
+      isRunning = current != nil
+      modes = Set<RunLoop.Mode>([.default, current ?? .default]).map(\.rawValue)
+    }
   }
 
   extension URLProtocol {

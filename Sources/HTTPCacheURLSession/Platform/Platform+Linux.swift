@@ -46,6 +46,9 @@
       FoundationInternals.workQueue.value(of: session)
     }
 
+    /// Returns the thread of a load, called by `startLoading`; `nil` if `SessionQueue` decides where the client is called.
+    static func clientThread() -> ClientThread? { nil }
+
     /// Makes a session that talks to origins.
     static func originSession(
       _ configuration: URLSessionConfiguration, _ delegate: any URLSessionDelegate

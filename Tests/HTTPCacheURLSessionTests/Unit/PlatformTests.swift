@@ -40,4 +40,29 @@ struct PlatformTests {
     }
     #expect(found == [])
   }
+
+  @Test("On Apple platforms, no subclass of NSObject has a mutex or an atomic as an instance variable")
+  func instanceVariables() throws {
+    var found: [String] = []
+    for folder in ["HTTPCacheURLSession", "HTTPCacheTesting"] {
+      let sources = Repository.root.appendingPathComponent("Sources/\(folder)")
+      let files = FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)
+      while let file = files?.nextObject() as? URL {
+        guard file.pathExtension == "swift" else { continue }
+        let text = try String(contentsOf: file, encoding: .utf8)
+        // Files that Apple platforms do not compile.
+        if text.contains(/\n#if canImport\(FoundationNetworking\)\n  import (?!FoundationNetworking\n#endif)/)
+        {
+          continue
+        }
+        // Each class to the brace that ends it.
+        for match in text.matches(
+          of: /\n( *)[a-z ]*class (\w+)(?:<\w+>)?: \w*(?:NSObject|URLProtocol|URLCache)\b(?s:.*?)\n\1\}/)
+        where match.output.0.contains(/= (Mutex|Atomic)\(|: (Mutex|Atomic)</) {
+          found.append(String(match.output.2))
+        }
+      }
+    }
+    #expect(found == [])
+  }
 }

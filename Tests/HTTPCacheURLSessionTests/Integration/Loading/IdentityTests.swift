@@ -143,7 +143,8 @@ struct IdentityTests {
       .init(fields: [.cacheControl: "no-store"], body: request.fields[name] ?? "none")
     } test: { setting async throws in
       let configuration = URLSessionConfiguration.caching(
-        with: setting.cache, options: CachingOptions(), base: .ephemeral.patient, readsSessions: false)
+        with: setting.cache, options: CachingOptions(), base: .ephemeral.patient, readsSessions: false
+      ) { nil }
       configuration.httpAdditionalHeaders = ["X-Token": "A"]
       let first = URLSession(configuration: configuration)
       let second = URLSession(configuration: configuration)
@@ -168,7 +169,8 @@ struct IdentityTests {
       weak var released: URLSessionConfiguration?
       func session() -> URLSession {
         let configuration = URLSessionConfiguration.caching(
-          with: setting.cache, options: CachingOptions(), base: .ephemeral.patient, readsSessions: false)
+          with: setting.cache, options: CachingOptions(), base: .ephemeral.patient, readsSessions: false
+        ) { nil }
         configuration.httpAdditionalHeaders = ["X-Token": "A"]
         (configuration.urlCache as? CacheCarrier)?.releaseOriginal()
         released = configuration
@@ -179,6 +181,29 @@ struct IdentityTests {
       #expect(try await Self.text(first, setting) == "A")
       first.finishTasksAndInvalidate()
     }
+  }
+
+  @Test(
+    "Where a task does not lead to its session, a second session is seen, and each task gets its own connections",
+    arguments: [true, false])
+  func presumedSharing(hasClosure: Bool) throws {
+    var options = CachingOptions()
+    // It decides for all sessions alike.
+    if hasClosure { options.authenticate = { _ in (.performDefaultHandling, nil) } }
+    let configuration = URLSessionConfiguration.caching(
+      with: try HTTPCache(), options: options, base: .ephemeral, readsSessions: false
+    ) { nil }
+    let carrier = try #require(configuration.urlCache as? CacheCarrier)
+    let url = try #require(URL(string: "http://a.example/"))
+    let sessions = (1...2).map { _ in URLSession(configuration: configuration) }
+    func bindings(_ session: URLSession) throws -> Set<ObjectIdentifier> {
+      let all = try (1...3).map { _ in try carrier.presumedBinding(for: session.dataTask(with: url), url) }
+      return withExtendedLifetime(all) { Set(all.map { ObjectIdentifier($0) }) }
+    }
+    #expect(try bindings(sessions[0]).count == 1)
+    #expect(try bindings(sessions[1]).count == (hasClosure ? 1 : 3))
+    #expect(try bindings(sessions[0]).count == (hasClosure ? 1 : 3))
+    for session in sessions { session.invalidateAndCancel() }
   }
 
   #if canImport(FoundationNetworking)
