@@ -72,7 +72,8 @@ public final class HTTPURLCache: Sendable {
   ///   - directory: the directory for responses, unencrypted, for this cache only. `nil` for the folder `HTTPURLCache` in
   ///     a folder with the name of the process, where the platform keeps caches: the Caches directory on Apple platforms,
   ///     and elsewhere `$XDG_CACHE_HOME`, or `~/.cache` if that is not an absolute path. Missing folders are made for the
-  ///     user alone (mode 0700).
+  ///     user alone (mode 0700). On iOS, a directory in the container of an App Group ends the app when it is suspended; see
+  ///     <doc:FirstRunOnApplePlatforms>.
   ///   - whenUnreadable: what to do with a directory whose cache is unreadable: damaged, or written by another version.
   public convenience init(
     memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil,
