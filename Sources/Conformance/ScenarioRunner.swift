@@ -47,6 +47,8 @@ package struct ScenarioRunner: Sendable {
     // The scenarios state what the RFC permits a private cache.
     configuration.rules.separatesCredentials = false
     configuration.rules.targets = targets
+    // They state what a request requires.
+    configuration.rules.reload = .honor
     self.configuration = configuration
   }
 

@@ -87,7 +87,7 @@ extension CacheRule {
     for host in match.hosts where !host.utf8.allSatisfy({ $0 < 0x80 }) {
       return "host: expected a name of ASCII, as in xn--mnchen-3ya.de, found '\(host)'"
     }
-    for method in match.methods where method != method.uppercased() {
+    for method in match.methods where method.utf8.contains(where: { (0x61...0x7A).contains($0) }) {
       return "method: names of methods have capital letters, as in GET, found '\(method)'"
     }
     for name in match.cookies where name.contains(where: { "=; ,\t".contains($0) }) {

@@ -24,7 +24,8 @@ struct ProxyControl {
     "memory",
     "origin-between-bytes-timeout", "origin-connect-timeout", "origin-connections", "origin-failures",
     "origin-first-byte-timeout", "origin-idle-connections", "origin-idle-timeout", "origin-probe-interval",
-    "origin-queue", "origin-queue-timeout", "origin-timeout", "rules", "stall-timeout", "trust", "trust-field",
+    "origin-queue", "origin-queue-timeout", "origin-timeout", "rules", "stall-timeout", "trust",
+    "trust-field",
     "upgrade-timeout",
   ]
   /// Options that are checked together with another one.

@@ -101,13 +101,13 @@ struct OriginBreakerTests {
     #expect(breaker.probeBegan(authority: "origin", at: later) != nil)
     // A request in flight was answered.
     #expect(breaker.answered(at: Self.start) == .closed)
-    #expect(breaker.failed(Self.silent, within: .seconds(60), at: later) != .none)
+    #expect(breaker.failed(Self.silent, within: .seconds(1), at: later) != .none)
     #expect(breaker.probeBegan(authority: "origin", at: later + .seconds(5)) == nil)
     #expect(breaker.probeEnded(at: later + .seconds(6)) == later + .seconds(11))
   }
 
   @Test("A probe goes to the host of the last refused request, and to no path that a client has chosen")
-  func target() throws {
+  func target() {
     var breaker = Self.opened()
     var request = Self.request("/delete?id=1")
     request.headerFields[.cookie] = "secret"
@@ -115,11 +115,11 @@ struct OriginBreakerTests {
       request.authority = authority
       _ = breaker.refusal(of: request, at: Self.start)
     }
-    let probe = try #require(breaker.probeBegan(authority: "origin:8000", at: Self.start + .seconds(5)))
+    let probe = breaker.probeBegan(authority: "origin:8000", at: Self.start + .seconds(5))
     #expect(probe == HTTPRequest(method: .head, scheme: nil, authority: "a.example", path: "/"))
     var other = Self.opened()
-    #expect(
-      other.probeBegan(authority: "origin:8000", at: Self.start + .seconds(5))?.authority == "origin:8000")
+    let own = other.probeBegan(authority: "origin:8000", at: Self.start + .seconds(5))
+    #expect(own?.authority == "origin:8000")
   }
 
   @Test("A slow page does not open the breaker while the origin responds to other requests")

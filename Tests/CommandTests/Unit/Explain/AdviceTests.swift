@@ -86,7 +86,9 @@ struct AdviceTests {
       code: "must-revalidate-and-stale", head: "Cache-Control: max-age=5, must-revalidate, stale-if-error=60",
       fix: "Remove one"),
     Row(code: "vary-star", head: "Vary: *", fix: "Vary: Accept-Encoding"),
-    Row(code: "set-cookie-shared", head: calm + "Set-Cookie: a=1", fix: "--set-cookie strip"),
+    Row(
+      code: "set-cookie-shared", head: calm + "Cache-Control: public\nSet-Cookie: a=1",
+      fix: "--set-cookie strip"),
     Row(
       code: "set-cookie-not-shared", head: "ETag: \"a\"\nSet-Cookie: a=1",
       fix: "Send Set-Cookie only if a cookie changes"),

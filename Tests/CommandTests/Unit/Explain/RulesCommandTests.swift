@@ -90,7 +90,7 @@ struct RulesCommandTests {
       of: Array(head.utf8), systemTime: .init(seconds: 1_795_000_000), rules: rules)
     #expect(text.contains("Rules that match: pages, rule 6."))
     #expect(text.contains("Stored, with a freshness lifetime that a rule set."))
-    #expect(text.contains("It is still used for another 60 minutes (3600 s)"))
-    #expect(text.contains("Used for up to 24 hours (86400 s)"))
+    #expect(text.contains("It is still used for another 1 hour (3600 s)"))
+    #expect(text.contains("Used for up to 1 day (86400 s)"))
   }
 }
