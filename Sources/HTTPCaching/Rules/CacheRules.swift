@@ -17,7 +17,7 @@ import HTTPTypes
 /// ```
 ///
 /// A rule with a setting for requests is decided before there is a response, so its match cannot name one. See
-/// <doc:Rules> for all settings.
+/// <doc:CachingRules> for all settings.
 public struct CacheRules: Hashable, Sendable {
   /// The rules, in order.
   public let rules: [CacheRule]
@@ -54,7 +54,7 @@ public struct CacheRules: Hashable, Sendable {
 }
 
 extension CacheRules: Codable {
-  /// Reads the rules from a list: see <doc:Rules> for its form.
+  /// Reads the rules from a list: see <doc:CachingRules> for its form.
   public init(from decoder: any Decoder) throws {
     do {
       try self.init(reading: RuleNode(from: decoder))

@@ -44,7 +44,7 @@ struct RuleSetting: Sendable {
     write = { $0[keyPath: path].isEmpty ? nil : form.write($0[keyPath: path]) }
   }
 
-  /// The settings, as <doc:Rules> lists them.
+  /// The settings, as <doc:CachingRules> lists them.
   static let all: [RuleSetting] = [
     RuleSetting("lifetime", \.lifetime, .duration),
     RuleSetting("default-lifetime", \.defaultLifetime, .duration),

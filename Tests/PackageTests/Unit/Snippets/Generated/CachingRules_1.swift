@@ -6,7 +6,7 @@
 
 import HTTPCaching
 
-private func Rules_1() async throws {
+private func CachingRules_1() async throws {
   func makeCache() throws -> HTTPCache {
     var configuration = HTTPCache.Configuration(kind: .shared, memoryCapacity: 64 << 20)
     configuration.cacheRules = try CacheRules([
