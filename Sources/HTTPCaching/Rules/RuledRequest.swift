@@ -153,14 +153,17 @@ enum Cookies {
     pairs(value).contains { $0.name.matches(name: name) }
   }
 
+  /// By octets: as a `Character`, an equals sign with a combining mark behind it is another one.
   private static func pairs(_ value: String) -> [(name: Substring, value: Substring, pair: Substring)] {
-    value.split(separator: ";").map { part in
-      let pair = part.drop { $0 == " " || $0 == "\t" }
-      let beforeValue = pair.prefix { $0 != "=" }
+    func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    return value.utf8.split(separator: UInt8(ascii: ";")).compactMap { part in
+      let pair = part.drop(while: isBlank)
+      if pair.isEmpty { return nil }
+      let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
       // Some origins leave out blanks before the equals sign.
-      let name = beforeValue.lastIndex { $0 != " " && $0 != "\t" }.map { beforeValue[...$0] } ?? ""
-      return (name, pair.dropFirst(beforeValue.count + 1), pair)
-    }.filter { !$0.pair.isEmpty }
+      let name = pair[..<end].lastIndex { !isBlank($0) }.map { pair[...$0] } ?? pair[..<pair.startIndex]
+      return (Substring(name), Substring(pair[end...].dropFirst()), Substring(pair))
+    }
   }
 }
 
@@ -188,7 +191,9 @@ struct RequestCondition: Sendable {
       let isMet = fields.contains { name, values in
         values.isEmpty
           ? request.headerFields.contains(name)
-          : request.headerFields[values: name].contains { values.contains($0) }
+          : request.headerFields[values: name].contains { value in
+            values.contains { $0.utf8.elementsEqual(value.utf8) }
+          }
       }
       if !isMet { return false }
     }
@@ -202,12 +207,13 @@ struct RequestCondition: Sendable {
     guard let path = request.path, let mark = path.utf8.firstIndex(of: UInt8(ascii: "?")) else {
       return false
     }
-    return path[path.utf8.index(after: mark)...].split(separator: "&").contains { parameter in
+    return path.utf8[path.utf8.index(after: mark)...].split(separator: UInt8(ascii: "&")).contains {
+      parameter in
       // As origins read it: `+` is a blank, and PHP drops the blanks before a name and what is in brackets.
-      let name = String(parameter.prefix { $0 != "=" }).replacing("+", with: "%20")
-      let plain = name.withFieldBytes { String(decoding: RulePath.plain($0), as: UTF8.self) }
-        .drop { $0 == " " }.prefix { $0 != "[" }
-      return parameters.contains { plain.matches(name: $0) }
+      let bytes = parameter.prefix { $0 != UInt8(ascii: "=") }.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }
+      let plain = RulePath.plain(bytes.span).drop { $0 == 0x20 }.prefix { $0 != UInt8(ascii: "[") }
+      let name = String(decoding: plain, as: UTF8.self)[...]
+      return parameters.contains { name.matches(name: $0) }
     }
   }
 }

@@ -223,6 +223,22 @@ struct RuleTests {
     #expect((table.ruled(try Self.request("http://h.example" + path)) != nil) == isMatched)
   }
 
+  @Test(
+    "Cookies and parameters are told apart by octets, whatever follows a separator",
+    arguments: ["session=\u{301}x", "a=1;session=2", "a=\u{37E}; session", "session\t =1"])
+  func octets(cookies: String) throws {
+    let rules = try Self.rules(
+      #"[{"match": {"cookie": "session"}, "bypass": true}, {"match": {"parameter": "preview"}, "bypass": true}]"#
+    )
+    let table = try #require(RuleTable(rules, .init(kind: .shared)))
+    var request = HTTPRequest.get("/?a&preview=\u{301}")
+    #expect(table.ruled(request)?.isBypassed == true)
+    request = HTTPRequest.get("/", fields: [.cookie: cookies])
+    #expect(table.ruled(request)?.isBypassed == true)
+    request = HTTPRequest.get("/", fields: [.cookie: "a=1\u{37E}session=2"])
+    #expect(table.ruled(request) == nil)
+  }
+
   @Test("What was stored before a rule nominates a field answers no request that the rule concerns")
   func keyFieldsLater() async throws {
     let setting = try Setting(kind: .shared)
