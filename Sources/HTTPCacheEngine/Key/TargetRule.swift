@@ -83,9 +83,12 @@ extension TargetRule {
     _ rewrite: @escaping @Sendable ([Substring]) -> [Substring]
   ) -> TargetRule {
     TargetRule { uri in
-      guard let mark = uri.path.firstIndex(of: "?") else { return uri }
-      let query = uri.path[uri.path.index(after: mark)...]
-      let parameters = rewrite(query.split(separator: "&", omittingEmptySubsequences: false))
+      // By octets: as a `Character`, a separator with a combining mark behind it is another one.
+      let bytes = uri.path.utf8
+      guard let mark = bytes.firstIndex(of: UInt8(ascii: "?")) else { return uri }
+      let parameters = rewrite(
+        bytes[bytes.index(after: mark)...]
+          .split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { Substring($0) })
       let path = uri.path[..<mark]
       return TargetURI(
         scheme: uri.scheme, authority: uri.authority,
