@@ -116,6 +116,13 @@ package enum Action: String, CaseIterable, Codable, Sendable {
   case waitLostConnection = "first connection is lost"
   case waitShortLived = "max-age=1, in a loop"
   case waitUnshared = "no-store, 50 ms"
+  case waitMicrocaching = "a page of 2 s, max-age=1"
+  case waitReloads = "fresh, requests with no-cache"
+  case waitNoLifetime = "Last-Modified alone"
+  case waitStopped = "stale, the origin is silent"
+  case waitFailingLater = "stale, the origin answers 503"
+  case waitCookies = "Set-Cookie with max-age=60"
+  case waitCodings = "Accept-Encoding of 7 browsers"
 
   /// Memory that entries occupy.
   case occupy = "memory"

@@ -158,6 +158,7 @@ extension Span where Element == UInt8 {
   }
 
   /// Returns eight bytes, the first as the lowest. The bytes must exist.
+  @inlinable
   @inline(__always)
   package func word(at position: Int) -> UInt64 {
     UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self))
@@ -214,18 +215,21 @@ extension RawSpan {
 /// Operations on eight bytes at once. The upper bit of each byte of the result marks a match. In a row of marked bytes,
 /// all but the first may be marked by mistake.
 extension UInt64 {
-  static var ones: UInt64 { .max / 0xFF }
+  @inlinable
+  package static var ones: UInt64 { .max / 0xFF }
 
   /// Returns a mask of the bytes that equal a given one.
+  @inlinable
   @inline(__always)
-  func bytes(equalTo byte: UInt8) -> UInt64 {
+  package func bytes(equalTo byte: UInt8) -> UInt64 {
     // A zero byte, and no other, borrows from its upper bit; the bytes that match are zero here.
     let difference = self ^ (Self.ones &* UInt64(byte))
     return (difference &- Self.ones) & ~difference & Self.upperBits
   }
 
   /// The upper bit of each byte.
-  static var upperBits: UInt64 { ones << 7 }
+  @inlinable
+  package static var upperBits: UInt64 { ones << 7 }
 
   /// Returns a mask of the bytes that are greater than a given one; all must be ASCII. No byte is marked by mistake.
   @inline(__always)

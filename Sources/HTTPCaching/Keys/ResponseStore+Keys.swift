@@ -17,7 +17,7 @@ extension ResponseStore {
 
   /// Returns a request with the target that stands for its own.
   func keyed(_ request: HTTPRequest) -> HTTPRequest {
-    guard configuration.targetRule != nil || ruleTable?.mayChangeKey(of: request) == true,
+    guard configuration.targetRule != nil || ruleTable != nil,
       let target = TargetURI(request).map({ self.keyed($0) })
     else { return request }
     var keyed = request

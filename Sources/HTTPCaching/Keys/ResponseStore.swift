@@ -38,7 +38,8 @@ final class ResponseStore: Sendable {
       maximum: configuration.maximumVariants, memoryCapacity: configuration.store.memoryCapacity)
   }
 
-  var ruleTable: RuleTable? { currentRules.table }
+  /// The rules of keys; `nil` if none changes a key.
+  var ruleTable: RuleTable? { currentRules.tableOfKeys }
 
   /// The wall clock's time of storing, for ``StoredEntry/storedAt``.
   ///

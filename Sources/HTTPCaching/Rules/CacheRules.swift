@@ -64,8 +64,11 @@ extension CacheRules: Codable {
   }
 
   public func encode(to encoder: any Encoder) throws {
-    try RuleNode(.list(rules.map(\.node))).encode(to: encoder)
+    try node.encode(to: encoder)
   }
+
+  /// The rules as they are written.
+  package var node: RuleNode { RuleNode(.list(rules.map(\.node))) }
 }
 
 extension CacheRule {

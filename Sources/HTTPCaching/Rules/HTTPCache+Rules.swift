@@ -48,24 +48,42 @@ extension HTTPCache {
 
 /// The rules of a cache, which may be exchanged.
 final class CurrentRules: Sendable {
-  private let hasTable: Atomic<Bool>
+  /// What requests must know before they take the lock.
+  private enum Extent: UInt8, AtomicRepresentable {
+    case none
+    /// The rules leave keys as they are.
+    case keysApart
+    case all
+  }
+
+  private let extent: Atomic<Extent>
   private let kept: Mutex<RuleTable?>
 
   init(_ table: RuleTable?) {
-    hasTable = Atomic(table != nil)
+    extent = Atomic(Self.extent(of: table))
     kept = Mutex(table)
   }
 
-  /// `nil` without rules: then, no lock is taken.
+  /// `nil` without rules.
   var table: RuleTable? {
     @inline(__always)
-    get { hasTable.load(ordering: .acquiring) ? kept.withLock { $0 } : nil }
+    get { extent.load(ordering: .acquiring) == .none ? nil : kept.withLock { $0 } }
+  }
+
+  /// `nil` if no rule changes a key.
+  var tableOfKeys: RuleTable? {
+    @inline(__always)
+    get { extent.load(ordering: .acquiring) == .all ? kept.withLock { $0 } : nil }
   }
 
   func set(_ table: RuleTable?) {
     kept.withLock { kept in
       kept = table
-      hasTable.store(table != nil, ordering: .releasing)
+      extent.store(Self.extent(of: table), ordering: .releasing)
     }
+  }
+
+  private static func extent(of table: RuleTable?) -> Extent {
+    table.map { $0.mayChangeKeys ? .all : .keysApart } ?? .none
   }
 }

@@ -3,47 +3,64 @@
 
 import HTTPCacheEngine
 
-/// A host and a path of a rule, with the eight bytes that exclude nearly all requests by two comparisons.
-struct RuleProbe: Sendable {
+/// A host and a path of a rule, with the eight bytes of each that exclude nearly all requests by two comparisons.
+///
+/// It refers to bytes that all probes share, so that to look at it counts no references.
+struct RuleProbe: BitwiseCopyable {
   /// The position of the rule.
   let index: Int
+  /// Whether a host and a path are all that the rule requires of a request.
+  let isSufficient: Bool
   /// The first eight bytes of a path, as far as they are fixed.
-  let pathWord, pathMask: UInt64
+  private let pathWord, pathMask: UInt64
   /// The last eight bytes of a host likewise, with 0x20 in each.
-  let hostWord, hostMask: UInt64
-  private let path: Pattern
-  private let host: Pattern
+  private let hostWord, hostMask: UInt64
+  private let path, host: Pattern
 
-  private enum Pattern: Sendable {
-    case any
-    case exact([UInt8])
-    case prefix([UInt8])
-    case suffix([UInt8])
-    case glob([UInt8])
+  private struct Pattern: BitwiseCopyable {
+    enum Kind { case any, exact, prefix, suffix, glob }
+
+    let kind: Kind
+    let start, end: Int
+
+    init(_ kind: Kind, _ text: [UInt8], _ texts: inout [UInt8]) {
+      (self.kind, start, end) = (kind, texts.count, texts.count + text.count)
+      texts += text
+    }
   }
 
   /// Returns a probe for each combination of a host and a path.
-  static func all(of match: CacheRule.Match, index: Int) -> [RuleProbe] {
-    let (hosts, paths) = (
-      match.hosts.isEmpty ? ["*"] : match.hosts, match.paths.isEmpty ? ["*"] : match.paths
-    )
-    return hosts.flatMap { host in paths.map { RuleProbe(index, host: host, path: $0) } }
+  ///
+  /// - Parameter texts: gets the bytes of their patterns.
+  static func all(of match: CacheRule.Match, index: Int, texts: inout [UInt8]) -> [RuleProbe] {
+    var probes: [RuleProbe] = []
+    for host in match.hosts.isEmpty ? ["*"] : match.hosts {
+      for path in match.paths.isEmpty ? ["*"] : match.paths {
+        probes.append(RuleProbe(index, match, host: host, path: path, &texts))
+      }
+    }
+    return probes
   }
 
-  private init(_ index: Int, host: String, path: String) {
+  private init(
+    _ index: Int, _ match: CacheRule.Match, host: String, path: String, _ texts: inout [UInt8]
+  ) {
     self.index = index
+    isSufficient = RequestCondition(match).isEmpty
     let (host, path) = (Array(host.lowercasedASCII.utf8), RulePath.plain(Array(path.utf8).span))
     let star = UInt8(ascii: "*")
-    let fixed = path.prefix { $0 != star }
+    let fixed = Array(path.prefix { $0 != star })
     switch path.count(where: { $0 == star }) {
-    case 0: self.path = .exact(path)
-    case 1 where path.last == star: self.path = fixed.isEmpty ? .any : .prefix(Array(fixed))
-    default: self.path = .glob(path)
+    case 0: self.path = Pattern(.exact, path, &texts)
+    case 1 where path.last == star: self.path = Pattern(fixed.isEmpty ? .any : .prefix, fixed, &texts)
+    default: self.path = Pattern(.glob, path, &texts)
     }
     pathMask = Self.mask(fixed.count)
-    pathWord = Array(fixed).span.firstWord & pathMask
+    pathWord = fixed.span.firstWord & pathMask
     let end = Array(host.drop { $0 == star })
-    self.host = host.first == star ? (end.isEmpty ? .any : .suffix(end)) : .exact(host)
+    self.host =
+      host.first == star
+      ? Pattern(end.isEmpty ? .any : .suffix, end, &texts) : Pattern(.exact, host, &texts)
     hostMask = end.isEmpty ? 0 : ~(Self.mask(8 - Swift.min(8, end.count)))
     hostWord = end.isEmpty ? 0 : end.span.lastWord & hostMask
   }
@@ -51,19 +68,28 @@ struct RuleProbe: Sendable {
   /// The first bytes of a word, in the order of the memory.
   private static func mask(_ count: Int) -> UInt64 { count >= 8 ? .max : (1 << UInt64(count * 8)) - 1 }
 
-  func matches(_ path: Span<UInt8>, _ host: Span<UInt8>) -> Bool {
-    switch self.path {
-    case .any: break
-    case .exact(let bytes): if path.count != bytes.count || !path.begins(with: bytes) { return false }
-    case .prefix(let bytes): if !path.begins(with: bytes) { return false }
-    case .glob(let pattern): if !path.isLike(pattern) { return false }
-    case .suffix: return false
+  /// The second byte of all paths that match, as the first is a slash; `nil` if it may be any.
+  var secondByte: UInt8? { pathMask > 0xFF ? UInt8(truncatingIfNeeded: pathWord >> 8) : nil }
+
+  /// Whether paths and hosts with these words may match.
+  @inline(__always)
+  func mayMatch(_ pathWord: UInt64, _ hostWord: UInt64) -> Bool {
+    pathWord & pathMask == self.pathWord && hostWord & hostMask == self.hostWord
+  }
+
+  func matches(_ path: Span<UInt8>, _ host: Span<UInt8>, _ texts: Span<UInt8>) -> Bool {
+    let text = texts.extracting(self.path.start..<self.path.end)
+    switch self.path.kind {
+    case .any, .suffix: break
+    case .exact: if path.count != text.count || !path.begins(with: text) { return false }
+    case .prefix: if !path.begins(with: text) { return false }
+    case .glob: if !path.isLike(text) { return false }
     }
-    switch self.host {
-    case .any: return true
-    case .exact(let bytes): return host.count == bytes.count && host.endsIgnoringCase(with: bytes)
-    case .suffix(let bytes): return host.count > bytes.count && host.endsIgnoringCase(with: bytes)
-    case .prefix, .glob: return false
+    let name = texts.extracting(self.host.start..<self.host.end)
+    switch self.host.kind {
+    case .any, .prefix, .glob: return true
+    case .exact: return host.count == name.count && host.endsIgnoringCase(with: name)
+    case .suffix: return host.count > name.count && host.endsIgnoringCase(with: name)
     }
   }
 }
@@ -88,14 +114,14 @@ extension Span where Element == UInt8 {
     return bytes
   }
 
-  fileprivate func begins(with bytes: [UInt8]) -> Bool {
+  fileprivate func begins(with bytes: Span<UInt8>) -> Bool {
     guard count >= bytes.count else { return false }
     for position in 0..<bytes.count where self[position] != bytes[position] { return false }
     return true
   }
 
   /// - Parameter bytes: in lowercase.
-  fileprivate func endsIgnoringCase(with bytes: [UInt8]) -> Bool {
+  fileprivate func endsIgnoringCase(with bytes: Span<UInt8>) -> Bool {
     let start = count - bytes.count
     guard start >= 0 else { return false }
     for position in 0..<bytes.count {
@@ -106,7 +132,7 @@ extension Span where Element == UInt8 {
   }
 
   /// Whether the bytes are like a pattern in which `*` stands for any text. Backtracking to the last one is enough.
-  fileprivate func isLike(_ pattern: [UInt8]) -> Bool {
+  fileprivate func isLike(_ pattern: Span<UInt8>) -> Bool {
     let star = UInt8(ascii: "*")
     var (at, place) = (0, 0)
     var last: (at: Int, place: Int)?
@@ -123,7 +149,8 @@ extension Span where Element == UInt8 {
         return false
       }
     }
-    return pattern[at...].allSatisfy { $0 == star }
+    while at < pattern.count, pattern[at] == star { at += 1 }
+    return at == pattern.count
   }
 
   /// The length of the host in an authority, without the port and a dot at the end.
@@ -136,30 +163,33 @@ extension Span where Element == UInt8 {
     return end > 1 && self[end - 1] == UInt8(ascii: ".") ? end - 1 : end
   }
 
-  /// Calls `body` with the path without its query.
-  @inline(__always)
-  func withPath(_ body: (Span<UInt8>) -> Void) {
-    var end = 0
-    while end < count, self[end] != UInt8(ascii: "?") { end += 1 }
-    body(extracting(0..<end))
-  }
-
-  /// Whether origins may take the path for another text: it has an escape, a repeated slash, a backslash, a parameter of a
-  /// segment, or a segment that begins with a dot.
-  var hasSeveralForms: Bool {
+  /// Where the path ends, before its query; `nil` if origins may take the path for another text: it has an escape, a
+  /// repeated slash, a backslash, a parameter of a segment, or a segment that begins with a dot.
+  ///
+  /// Eight bytes at a time: byte by byte, this was a fifth of what rules cost a hit.
+  var endOfPlainPath: Int? {
+    let last = Swift.max(0, count - 8)
     var position = 0
-    while position < count {
-      let byte = self[position]
-      if byte == UInt8(ascii: "?") { return false }
-      if byte == UInt8(ascii: "%") || byte == UInt8(ascii: ";") || byte == UInt8(ascii: "\\") { return true }
-      if byte == UInt8(ascii: "/"), position + 1 < count,
-        self[position + 1] == UInt8(ascii: "/") || self[position + 1] == UInt8(ascii: ".")
-      {
-        return true
+    // The mark of the byte before the word, if it is a slash.
+    var slash: UInt64 = 0
+    while true {
+      // Behind a short path are zeros, and zero does not count.
+      let word = count >= 8 ? self.word(at: position) : firstWord
+      let slashes = word.bytes(equalTo: UInt8(ascii: "/"))
+      let behind = slashes << 8 | slash
+      // `;` and `?` differ in one bit, and so do `.` and the slash.
+      let found =
+        (word | 0x0404_0404_0404_0404).bytes(equalTo: UInt8(ascii: "?"))
+        | word.bytes(equalTo: UInt8(ascii: "%")) | word.bytes(equalTo: UInt8(ascii: "\\"))
+        | behind & (word | 0x0101_0101_0101_0101).bytes(equalTo: UInt8(ascii: "/"))
+      if found != 0 {
+        let first = position &+ found.trailingZeroBitCount / 8
+        return self[first] == UInt8(ascii: "?") ? first : nil
       }
-      position += 1
+      if position == last { return count }
+      // The last word may overlap the one before it, in which nothing was found.
+      (position, slash) = position &+ 8 > last ? (last, 0) : (position &+ 8, slashes >> 56)
     }
-    return false
   }
 }
 

@@ -11,10 +11,15 @@ import HTTPTypes
 /// rules decides together is made once, and found again by the set.
 final class RuleTable: Sendable {
   let rules: CacheRules
+  /// Those for any path first, and then the others by the second byte of their paths.
   private let probes: [RuleProbe]
+  /// Where the probes for a second byte begin; those of the next byte follow.
+  private let starts: [Int]
+  /// The patterns of the probes.
+  private let texts: [UInt8]
   private let conditions: [RequestCondition]
-  /// The rules of the key, and whether there are any.
-  private let targetRules: [(index: Int, rule: TargetRule)]
+  /// The positions of the rules of the key.
+  private let targetRules: [Int]
   /// What single rules decide, by their position: most requests are matched by one.
   private let single: [RuledRequest]
   private let combined = Mutex<[RuleSet: RuledRequest]>([:])
@@ -32,9 +37,21 @@ final class RuleTable: Sendable {
     self.rules = rules
     self.configuration = configuration
     conditions = rules.rules.map { RequestCondition($0.match) }
-    probes = rules.rules.indices.flatMap { RuleProbe.all(of: rules.rules[$0].match, index: $0) }
-    targetRules = rules.rules.indices.compactMap { index in
-      rules.rules[index].targetRule.map { (index, $0) }
+    var texts: [UInt8] = []
+    let probes = rules.rules.indices.flatMap {
+      RuleProbe.all(of: rules.rules[$0].match, index: $0, texts: &texts)
+    }
+    self.texts = texts
+    var sorted = probes.filter { $0.secondByte == nil }
+    var starts: [Int] = []
+    for byte in UInt8.min...UInt8.max {
+      starts.append(sorted.count)
+      sorted += probes.filter { $0.secondByte == byte }
+    }
+    self.probes = sorted
+    self.starts = starts + [sorted.count]
+    targetRules = rules.rules.indices.filter {
+      rules.rules[$0].ignoredParameters != nil || rules.rules[$0].sortsParameters != nil
     }
     var restricting = RuleSet(capacity: rules.rules.count)
     for index in rules.rules.indices where rules.rules[index].isRestricting { restricting.insert(index) }
@@ -61,51 +78,62 @@ final class RuleTable: Sendable {
 
   /// The rules that match a request, whatever its response.
   func matching(_ request: HTTPRequest) -> RuleSet {
-    matching(scheme: request.scheme, request.authority ?? "", request.path ?? "/") { [conditions] index in
-      conditions[index].isMet(by: request)
-    }
+    matching(request.authority ?? "", request.path ?? "/", request)
   }
 
-  private func matching(
-    scheme: String?, _ authority: String, _ path: String, _ isMet: (Int) -> Bool
-  ) -> RuleSet {
+  /// - Parameter request: `nil` for the rules that match by host and path only.
+  @inline(__always)
+  private func matching(_ authority: String, _ path: String, _ request: HTTPRequest?) -> RuleSet {
     var set = RuleSet(capacity: conditions.count)
     path.withFieldBytes { path in
-      guard path.hasSeveralForms else { return path.withPath { find($0, authority, &set, isMet) } }
-      var resolved = set
-      find(RulePath.plain(path).span, authority, &set, isMet)
-      find(RulePath.resolved(path).span, authority, &resolved, isMet)
-      set.unite(with: resolved, where: restricting)
+      authority.withFieldBytes { authority in
+        let host = authority.extracting(0..<authority.hostCount)
+        if let end = path.endOfPlainPath { return find(path.extracting(0..<end), host, request, &set) }
+        var resolved = set
+        find(RulePath.plain(path).span, host, request, &set)
+        find(RulePath.resolved(path).span, host, request, &resolved)
+        set.unite(with: resolved, where: restricting)
+      }
     }
     return set
   }
 
-  @inline(__always)
-  private func find(_ path: Span<UInt8>, _ authority: String, _ set: inout RuleSet, _ isMet: (Int) -> Bool) {
-    authority.withFieldBytes { authority in
-      let host = authority.extracting(0..<authority.hostCount)
-      let (pathWord, hostWord) = (path.firstWord, host.lastWord)
-      for probe in probes {
-        guard pathWord & probe.pathMask == probe.pathWord, hostWord & probe.hostMask == probe.hostWord,
-          probe.matches(path, host), !set.contains(probe.index), isMet(probe.index)
-        else { continue }
-        set.insert(probe.index)
+  /// Fifty rules by path cost a hit no more than those that begin with the same letter: with a comparison for each, finding
+  /// took 660 instructions, and now 100.
+  private func find(_ path: Span<UInt8>, _ host: Span<UInt8>, _ request: HTTPRequest?, _ set: inout RuleSet) {
+    let (pathWord, hostWord) = (path.firstWord, host.lastWord)
+    let second = Int(pathWord >> 8 & 0xFF)
+    func find(in range: Range<Int>) {
+      for position in range where probes[position].mayMatch(pathWord, hostWord) {
+        add(probes[position], path, host, request, &set)
       }
     }
+    find(in: 0..<starts[0])
+    find(in: starts[second]..<starts[second + 1])
+  }
+
+  private func add(
+    _ probe: RuleProbe, _ path: Span<UInt8>, _ host: Span<UInt8>, _ request: HTTPRequest?,
+    _ set: inout RuleSet
+  ) {
+    let texts = texts
+    guard !set.contains(probe.index), probe.matches(path, host, texts.span) else { return }
+    if !probe.isSufficient {
+      guard let request, conditions[probe.index].isMet(by: request) else { return }
+    }
+    set.insert(probe.index)
   }
 
   /// Returns the target that stands for a target by the rules that match it.
   func keyed(_ target: TargetURI) -> TargetURI {
     guard !targetRules.isEmpty, target.path.utf8.contains(UInt8(ascii: "?")) else { return target }
     // Such rules match by host and path only.
-    let set = matching(scheme: target.scheme, target.authority, target.path) { [conditions] index in
-      conditions[index].isEmpty
-    }
+    let set = matching(target.authority, target.path, nil)
     guard !set.isEmpty else { return target }
     // For each of the two settings, the first rule that names it decides.
     var (ignores, sorts) = (false, false)
     var keyed = target
-    for (index, _) in targetRules where set.contains(index) {
+    for index in targetRules where set.contains(index) {
       let rule = rules.rules[index]
       if !ignores, let names = rule.ignoredParameters {
         ignores = true
@@ -120,25 +148,13 @@ final class RuleTable: Sendable {
   }
 
   /// Whether the key of a request may be that of another target.
-  func mayChangeKey(of request: HTTPRequest) -> Bool {
-    !targetRules.isEmpty && request.path?.utf8.contains(UInt8(ascii: "?")) == true
-  }
+  var mayChangeKeys: Bool { !targetRules.isEmpty }
 }
 
 extension CacheRule {
   /// Whether the rule keeps responses from others.
   fileprivate var isRestricting: Bool {
     isBypassed == true || partitionCookie != nil || partitionField != nil || keyFields != nil
-  }
-
-  /// What the rule makes of the key; `nil` if nothing.
-  fileprivate var targetRule: TargetRule? {
-    switch (ignoredParameters, sortsParameters) {
-    case (nil, nil): nil
-    case (let names?, true?): .dropping(names).then(.sortingParameters)
-    case (let names?, _): .dropping(names)
-    case (nil, _?): .sortingParameters
-    }
   }
 }
 

@@ -30,6 +30,7 @@ final class RuledRequest: Sendable {
     removedCookies = first(\.removedCookies)
     removedFields = (first(\.removedRequestFields) ?? []).compactMap { HTTPField.Name($0) }
     contentCodings = first(\.contentCodings)?.map(\.lowercasedASCII)
+    rewrites = removedCookies != nil || !removedFields.isEmpty || contentCodings != nil
     // Either separates; a rule that names both separates by the cookie.
     partitionCookie = first(\.partitionCookie)
     partitionField = first(\.partitionField).flatMap { HTTPField.Name($0) }
@@ -46,11 +47,13 @@ final class RuledRequest: Sendable {
   }
 
   /// Whether the request changes before it is looked up.
-  private var rewrites: Bool { removedCookies != nil || !removedFields.isEmpty || contentCodings != nil }
+  private let rewrites: Bool
 
   /// Returns the request as it is looked up and sent.
-  func rewritten(_ request: HTTPRequest) -> HTTPRequest {
-    guard rewrites else { return request }
+  @inline(__always)
+  func rewritten(_ request: HTTPRequest) -> HTTPRequest { rewrites ? rewriting(request) : request }
+
+  private func rewriting(_ request: HTTPRequest) -> HTTPRequest {
     var request = request
     for name in removedFields { request.headerFields[fields: name] = [] }
     if let removedCookies, request.headerFields.contains(.cookie) {
