@@ -75,7 +75,7 @@ let fuzzing: [Target] =
   : [
     .systemLibrary(name: "CLibFuzzer", path: "Fuzz/CLibFuzzer"),
     .executableTarget(
-      name: "fuzz", dependencies: ["CLibFuzzer", "EngineProperties", .httpTypes], path: "Fuzz/fuzz",
+      name: "fuzz", dependencies: ["CLibFuzzer", "CacheProperties", .httpTypes], path: "Fuzz/fuzz",
       swiftSettings: settings),
   ]
 
@@ -254,10 +254,11 @@ let package = Package(
 
     // MARK: Tests
 
-    // What must hold of the engine for whatever input: for the tests and for the fuzzer.
+    // What must hold of the engine and of rules for whatever input: for the tests and for the fuzzer.
     .target(
-      name: "EngineProperties", dependencies: ["HTTPCacheEngine", .httpTypes, .structuredFields],
-      path: "Fuzz/EngineProperties", swiftSettings: settings),
+      name: "CacheProperties",
+      dependencies: ["HTTPCacheEngine", "HTTPCaching", .httpTypes, .structuredFields],
+      path: "Fuzz/CacheProperties", swiftSettings: settings),
     // Counts the open descriptors at the end of a process of tests.
     .target(name: "CDescriptorCheck", path: "Tests/Support/CDescriptorCheck"),
     // What the tests of several targets share.
@@ -281,7 +282,7 @@ let package = Package(
 
     tests(
       "HTTPCacheEngineTests",
-      ["BenchmarkHarness", "EngineProperties", "HTTPCacheEngine", .httpTypes, .structuredFields]),
+      ["BenchmarkHarness", "CacheProperties", "HTTPCacheEngine", .httpTypes, .structuredFields]),
     tests(
       "HTTPCacheStoreTests",
       ["BenchmarkHarness", "CacheMutex", "ChildProcesses", "HTTPCacheStore", "TestTool", .system]),

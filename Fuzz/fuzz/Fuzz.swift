@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CLibFuzzer
-import EngineProperties
+import CacheProperties
 
 /// `fuzz`, run by `make fuzz`: libFuzzer over the properties of the engine and the heads of `httpcache explain`.
 @main

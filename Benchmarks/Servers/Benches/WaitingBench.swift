@@ -28,10 +28,12 @@ struct WaitingBench: Sendable {
   private func measure(_ load: WaitingLoad, _ origin: WaitingOrigin) throws -> [Measurement] {
     let direct = ProxyServer(contender: .directOrigin, executable: "")
     var own: Double?
-    return try ([direct] + servers).map { server in
+    let ruled =
+      load.rules.isEmpty ? [] : servers.filter { $0.contender == .ours }.map { $0.labelled("rules") }
+    return try ([direct] + servers + ruled).map { server in
       progress.show("\(load.action.rawValue), \(load.clients) at a time: \(server.name)")
-      var one = try with(server, originPort: origin.port) { try measure(load, server, $0, origin) }
-      if load.limit.metric == .timesOfOrigin, let p50 = one[.p50Nanoseconds] {
+      var one = try with(server, load, originPort: origin.port) { try measure(load, server, $0, origin) }
+      if load.limits.contains(where: { $0.metric == .timesOfOrigin }), let p50 = one[.p50Nanoseconds] {
         own = own ?? p50
         one[.timesOfOrigin] = own.map { p50 / max(1, $0) }
       }
@@ -41,7 +43,7 @@ struct WaitingBench: Sendable {
 
   /// Runs a body with a server that has stored nothing yet.
   private func with<Value>(
-    _ server: ProxyServer, originPort: Int, _ body: (_ port: Int) throws -> Value
+    _ server: ProxyServer, _ load: WaitingLoad, originPort: Int, _ body: (_ port: Int) throws -> Value
   ) throws -> Value {
     guard server.contender != .directOrigin else { return try body(originPort) }
     return try TemporaryDirectory.with { directory in
@@ -49,6 +51,8 @@ struct WaitingBench: Sendable {
         port: try LoopbackClient.freePort(), originPort: originPort, threads: threads, connections: 0,
         directory: directory)
       setup.coalesces = true
+      setup.servesStale = !load.rules.isEmpty
+      if server.label == "rules" { setup.rules = load.rules }
       let process = try server.start(setup)
       defer { process.blockingStop() }
       return try body(setup.port)
@@ -59,6 +63,7 @@ struct WaitingBench: Sendable {
     _ load: WaitingLoad, _ server: ProxyServer, _ port: Int, _ origin: WaitingOrigin
   ) throws -> Measurement {
     let path = "/\(UUID().uuidString)"
+    if let stored = load.stored { try store(stored, path, port, origin) }
     origin.publish(load.answer, at: path)
     var one = Measurement(
       .waiting, load.action, server.contender, [.concurrency: Double(load.clients)])
@@ -77,6 +82,21 @@ struct WaitingBench: Sendable {
     one[.requests] = Double(round.operations)
     one.add(round)
     return one
+  }
+
+  /// Requests the response that is stored before the others come, and waits until it is as old as it has to be.
+  private func store(
+    _ stored: WaitingLoad.Stored, _ path: String, _ port: Int, _ origin: WaitingOrigin
+  ) throws {
+    switch stored {
+    case .fresh(let answer):
+      origin.publish(answer, at: path)
+      _ = try LoopbackClient(port: port).get(path)
+    case .stale(let answer):
+      try store(.fresh(answer), path, port, origin)
+      // Ages are whole seconds, and begin with the origin's Date.
+      usleep(2_100_000)
+    }
   }
 
   /// Sends a request, and returns its connection when the origin has the request, or when the response has begun.
@@ -104,14 +124,16 @@ struct WaitingBench: Sendable {
     while !isOver() {
       let start = MonotonicClock.now
       let status = client.flatMap { client -> Int? in
-        guard (try? client.send("GET", path, fields: load.fields(ofUser: user))) != nil else { return nil }
+        guard (try? client.send("GET", path, fields: load.fields(ofUser: user, round: number))) != nil else {
+          return nil
+        }
         if case .open = load.answer.ending { return try? client.receiveFirstByte() }
         return (try? client.receive())?.status
       }
       let time = MonotonicClock.now - start
       if number >= load.skipped {
         round.operations += 1
-        round.successes += status == load.answer.status ? 1 : 0
+        round.successes += status == load.status ? 1 : 0
         round.record(time)
       }
       if status == nil { client = try? LoopbackClient(port: port) }

@@ -15,7 +15,8 @@ struct WaitingCommand: BenchCommand {
       Requests for one URL at the same time make one request to the origin, if its response can answer all of them. Each \
       case measures what the clients wait for when it cannot, or when the origin is slow, and how many requests reach the \
       origin. The first row of each case has the same clients without a proxy: the ideal where nothing can be shared. nginx \
-      and Varnish are measured if they are installed; nginx with proxy_cache_lock, and stale responses during an update. A \
+      and Varnish are measured if they are installed; nginx with proxy_cache_lock, and stale responses during an update. The \
+      cases from 'microcaching' on are those that rules are for: httpcache is measured without rules, and with one. A \
       failed request has another status than the origin's response, or no response.
       """)
 
@@ -57,7 +58,8 @@ struct WaitingCommand: BenchCommand {
     report.targets = report.waitingTargets(only.flatMap { $0.loads(delay) })
     report.notes =
       found.notes + [
-        "nginx has proxy_cache_lock, proxy_cache_use_stale updating error, and proxy_max_temp_file_size 0."
+        "nginx has proxy_cache_lock, proxy_cache_use_stale updating error, and proxy_max_temp_file_size 0; in the cases for "
+          + "rules also proxy_cache_use_stale timeout http_503 and proxy_cache_background_update."
       ]
     return report
   }

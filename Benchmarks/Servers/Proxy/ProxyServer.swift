@@ -34,7 +34,18 @@ struct ProxyServer {
     var revalidates = false
     /// Whether nginx coalesces requests, and keeps what it does not store out of files.
     var coalesces = false
+    /// Whether nginx serves stale responses, instead of an error or while it updates them.
+    var servesStale = false
+    /// The settings of a rule of our server for all requests.
+    var rules: [String] = []
     var isRoot = geteuid() == 0
+  }
+
+  /// The same program with a label.
+  func labelled(_ label: String) -> ProxyServer {
+    var other = self
+    other.label = label
+    return other
   }
 
   var name: String { contender.rawValue + (label.map { " (\($0))" } ?? "") }
@@ -58,7 +69,7 @@ struct ProxyServer {
         "--threads", threads, "--memory", setup.isInFiles ? "1MB" : "\(ProxyServer.capacityMegabytes)MB",
         "--log", "warning",
       ] + (setup.usesDisk || setup.isInFiles ? ["--directory", setup.directory + "/cache"] : [])
-        + furtherArguments
+        + (setup.rules.isEmpty ? [] : ["--config", setup.directory + "/httpcache.yaml"]) + furtherArguments
     }
   }
 
@@ -93,8 +104,13 @@ struct ProxyServer {
     case .varnish: ["varnish.vcl": Self.varnishConfiguration(setup)]
     case .haproxy: ["haproxy.cfg": Self.haproxyConfiguration(setup)]
     case .trafficServer: Self.trafficServerConfiguration(setup)
-    default: [:]
+    default: setup.rules.isEmpty ? [:] : ["httpcache.yaml": Self.ruleConfiguration(setup)]
     }
+  }
+
+  /// A configuration with one rule.
+  static func ruleConfiguration(_ setup: Setup) -> String {
+    (["rules:", "  - name: all"] + setup.rules.map { "    " + $0 } + [""]).joined(separator: "\n")
   }
 
   /// Whether the server can do what a case measures.
@@ -154,6 +170,7 @@ struct ProxyServer {
             proxy_set_header Connection "";
             proxy_cache bench;
             \(setup.coalesces ? coalescing : "")
+            \(setup.servesStale ? servingStale : setup.coalesces ? "proxy_cache_use_stale updating error;" : "")
             \(setup.revalidates ? "proxy_cache_revalidate on; proxy_ignore_headers Cache-Control;" : "")
             add_header X-Cache $upstream_cache_status;
           }
@@ -164,8 +181,9 @@ struct ProxyServer {
   }
 
   /// What nginx needs for coalesced requests. By default, each request that finds nothing goes to the origin.
-  private static let coalescing =
-    "proxy_cache_lock on; proxy_cache_use_stale updating error; proxy_max_temp_file_size 0;"
+  private static let coalescing = "proxy_cache_lock on; proxy_max_temp_file_size 0;"
+  private static let servingStale =
+    "proxy_cache_use_stale updating error timeout http_503; proxy_cache_background_update on;"
 
   /// A configuration with a cache in memory, without logs, and with connections that stay open.
   static func haproxyConfiguration(_ setup: Setup) -> String {

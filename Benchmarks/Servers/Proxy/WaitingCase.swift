@@ -3,6 +3,7 @@
 
 import ArgumentParser
 import BenchmarkHarness
+import HTTPTypes
 import Loopback
 
 /// The cases of `waiting`.
@@ -29,6 +30,23 @@ enum WaitingCase: String, CaseIterable, Sendable, ExpressibleByArgument {
   case shortLived = "short-lived"
   /// Requests that cannot be coalesced, 1, 10 and 100 at a time.
   case unshared
+
+  // What rules are for: an origin that does not say what its operator wants. httpcache is also measured with rules.
+
+  /// Clients request a page in a loop that takes 2 s, and is fresh for one second.
+  case microcaching
+  /// Clients reload a fresh page.
+  case reload
+  /// A file has `Last-Modified`, and no lifetime.
+  case noLifetime = "no-lifetime"
+  /// The origin answers no more, and a response has become stale.
+  case stopped
+  /// The origin answers 503, and a response has become stale.
+  case failing
+  /// A response sets a cookie.
+  case cookies
+  /// Browsers accept different codings, and the response varies by them.
+  case codings
 
   /// The loads of the case: a row of the result each.
   ///
@@ -95,8 +113,61 @@ enum WaitingCase: String, CaseIterable, Sendable, ExpressibleByArgument {
       return [1, 10, 100].map {
         .init(.waitUnshared, .init("no-store", .milliseconds(50)), $0, rounds: 20, ownTime)
       }
+    default: return [ruledLoad]
     }
   }
+
+  /// The load of a case that rules are for.
+  private var ruledLoad: WaitingLoad {
+    let all = WaitingLoad.Limit(.failures, .atMost, 0)
+    func toOrigin(_ bound: Target.Bound, _ count: Double) -> WaitingLoad.Limit {
+      .init(.originRequests, bound, count)
+    }
+    var page = WaitingOrigin.Answer("max-age=60", .milliseconds(20))
+    var load: WaitingLoad
+    switch self {
+    case .microcaching:
+      load = .init(
+        .waitMicrocaching, .init("max-age=1", .seconds(2)), 20, .init(.p50Nanoseconds, .atMost, 10e6),
+        toOrigin(.atMost, 30), all)
+      (load.seconds, load.rules) = (15, ["grace: 10m"])
+    case .reload:
+      load = .init(.waitReloads, page, 50, rounds: 40, toOrigin(.atMost, 0), all)
+      (load.stored, load.field, load.rules) = (.fresh(page), "Cache-Control: no-cache", ["reload: ignore"])
+    case .noLifetime:
+      page.cacheControl = nil
+      page.fields = [.lastModified: "Thu, 01 Jan 2026 00:00:00 GMT"]
+      load = .init(.waitNoLifetime, page, 1, rounds: 20, toOrigin(.atLeast, 20), all)
+      (load.stored, load.rules) = (.fresh(page), ["heuristics: false"])
+    case .stopped:
+      // Longer than a client waits.
+      load = .init(
+        .waitStopped, .init("max-age=60", .seconds(30)), 1, rounds: 3, .init(.maxNanoseconds, .atMost, 50e6),
+        all)
+      (load.stored, load.rules) = (.stale(.init("max-age=1")), ["grace: 1h"])
+    case .failing:
+      (page.status, page.cacheControl) = (503, nil)
+      load = .init(.waitFailingLater, page, 1, rounds: 10, all)
+      (load.stored, load.rules) = (.stale(.init("max-age=1")), ["stale-if-error: 1h"])
+    case .cookies:
+      page.fields = [.setCookie: "visit=1; Path=/"]
+      load = .init(.waitCookies, page, 10, toOrigin(.atMost, 1), all)
+      load.rules = ["set-cookie: strip"]
+    default:
+      page.fields = [.vary: "Accept-Encoding"]
+      load = .init(.waitCodings, page, 1, rounds: 7, toOrigin(.atMost, 2), all)
+      load.fieldsInTurn = Self.acceptedCodings.map { "Accept-Encoding: \($0)" }
+      load.rules = ["content-codings: [br, gzip]"]
+    }
+    return load
+  }
+
+  /// What browsers and other clients accept.
+  private static let acceptedCodings = [
+    "gzip, deflate, br, zstd", "gzip, deflate, br", "gzip, deflate", "gzip", "br, gzip, deflate",
+    "deflate, gzip, br, zstd",
+    "gzip;q=1.0, deflate;q=0.6, identity;q=0.3",
+  ]
 }
 
 /// The requests of a row of `waiting`, and the origin's answer to them. All are for one URL.
@@ -120,13 +191,20 @@ struct WaitingLoad: Sendable {
     case stopsReading
   }
 
+  /// What is stored before the clients begin.
+  enum Stored {
+    case fresh(WaitingOrigin.Answer)
+    /// It lives for a second, which is over.
+    case stale(WaitingOrigin.Answer)
+  }
+
   var action: Action
   var answer: WaitingOrigin.Answer
   /// The number of clients, which begin at once. Each sends its next request after the response to the last.
   var clients: Int
   /// Requests of each client; `seconds` takes precedence.
   var rounds: Int
-  var limit: Limit
+  var limits: [Limit]
   /// The requests of each client that are not measured.
   var skipped = 0
   /// A field of all requests.
@@ -137,17 +215,32 @@ struct WaitingLoad: Sendable {
   var leader: Leader?
   /// Clients that read another response slowly meanwhile. Each URL is then requested twice, and the second counts.
   var readers = 0
+  /// The answer to a request before the others, which is not measured.
+  var stored: Stored?
+  /// A field of each request of a client.
+  var fieldsInTurn: [String] = []
+  /// The settings of a rule for all requests. Then, the limits hold for httpcache with this rule.
+  var rules: [String] = []
   /// How long the clients repeat their requests, each 10 ms after the last response.
   var seconds: Int?
 
   init(
-    _ action: Action, _ answer: WaitingOrigin.Answer, _ clients: Int, rounds: Int = 1, _ limit: Limit
+    _ action: Action, _ answer: WaitingOrigin.Answer, _ clients: Int, rounds: Int = 1, _ limits: Limit...
   ) {
     (self.action, self.answer, self.clients) = (action, answer, clients)
-    (self.rounds, self.limit) = (rounds, limit)
+    (self.rounds, self.limits) = (rounds, limits)
   }
 
-  func fields(ofUser number: Int) -> [String] {
+  func fields(ofUser number: Int, round: Int = 0) -> [String] {
     (areUsers ? ["Authorization: Bearer \(number)"] : []) + (field.map { [$0] } ?? [])
+      + (fieldsInTurn.isEmpty ? [] : [fieldsInTurn[round % fieldsInTurn.count]])
+  }
+
+  /// The status of a response that does not count as a failure.
+  var status: Int {
+    switch stored {
+    case .fresh(let answer), .stale(let answer): answer.status
+    case nil: answer.status
+    }
   }
 }

@@ -11,6 +11,8 @@ struct WaitingOrigin: Sendable {
   struct Answer: Sendable {
     var status = 200
     var cacheControl: String?
+    /// Further fields.
+    var fields = HTTPFields()
     var delay: Duration
     /// The delay of the first response, if that is different.
     var firstDelay: Duration?
@@ -52,7 +54,8 @@ struct WaitingOrigin: Sendable {
       board.arrived.signal()
       let delay = number == 1 ? answer.firstDelay ?? answer.delay : answer.delay
       if delay > .zero { try? await Task.sleep(for: delay) }
-      var fields: HTTPFields = [.contentType: "text/plain"]
+      var fields = answer.fields
+      fields[.contentType] = "text/plain"
       fields[.cacheControl] = answer.cacheControl
       return .init(
         status: answer.status, fields: fields, bytes: board.body(answer.bytes),

@@ -252,12 +252,17 @@ extension Report {
 
   /// What clients may wait for each other, and what they may ask the origin.
   func waitingTargets(_ loads: [WaitingLoad]) -> [Target] {
-    loads.map { load in
-      let (limit, clients) = (load.limit, Double(load.clients))
-      let own = measurements.first(load.action, .ours, .waiting, [.concurrency: clients])
-      let what = ": \(limit.metric.waitingTitle), \(load.clients) at a time"
-      return Target(
-        load.action.rawValue + what, limit.bound, limit.value, in: limit.metric.unit, own?[limit.metric])
+    loads.flatMap { load in
+      let (clients, label) = (Double(load.clients), load.rules.isEmpty ? nil : "rules")
+      let own = measurements.first {
+        $0.action == load.action && $0.contender == .ours && $0.label == label && $0[.concurrency] == clients
+      }
+      return load.limits.map { limit in
+        let what =
+          ": \(limit.metric.waitingTitle), \(load.clients) at a time" + (label.map { ", with \($0)" } ?? "")
+        return Target(
+          load.action.rawValue + what, limit.bound, limit.value, in: limit.metric.unit, own?[limit.metric])
+      }
     }
   }
 
@@ -279,6 +284,7 @@ extension Metric {
     switch self {
     case .timesOfOrigin: "p50 against the origin's"
     case .maxNanoseconds: "longest time"
+    case .p50Nanoseconds: "p50"
     case .hitRatio: "hits"
     case .failures: "failed requests"
     default: "origin requests"

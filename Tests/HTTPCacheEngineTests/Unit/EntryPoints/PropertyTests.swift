@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
-import EngineProperties
+import CacheProperties
 import Foundation
 import Testing
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// Something that must hold of the engine for whatever input.
+/// Something that must hold of the engine, or of rules, for whatever input.
 ///
 /// The seeded tests and the fuzzer run the same properties: the tests for a moment at every `make test`, the fuzzer for as
 /// long as one likes.
@@ -46,6 +46,8 @@ package struct Property: Sendable {
     Property(name: "cacheStatusText", input: .text, check: CodingProperties.cacheStatusText),
     Property(name: "octets", input: .text, check: OctetProperty.values),
     Property(name: "tags", input: .text, check: FieldProperties.tags),
+    Property(name: "rules", input: .numbers, check: RuleProperties.matching),
+    Property(name: "ruleTexts", input: .numbers, check: RuleProperties.texts),
   ]
 
   /// Checks the property at the position that is the first byte against the other bytes.
