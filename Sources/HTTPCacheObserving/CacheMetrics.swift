@@ -39,7 +39,7 @@ import HTTPCaching
 /// | `httpcache_shared_available`, `_in_step`, `_lag`, `_position`, `_queued_removals`, `_queued_bytes` | | gauges of the shared tier, see `HTTPCache.SharedTierStatistics` |
 /// | `httpcache_shared_lookups_total`, `_stores_total` | `result` | lookups in the shared tier, and responses for it |
 /// | `httpcache_shared_unusable_total` | `reason` | entries of the shared tier that were not used |
-/// | `httpcache_shared_errors_total`, `_leases_total`, `_followers_total`, `_removals_total`, `_restarts_total` | | what happened with the shared tier |
+/// | `httpcache_shared_errors_total`, `_reclaimed_total`, `_leases_total`, `_followers_total`, `_removals_total`, `_restarts_total` | | what happened with the shared tier |
 ///
 /// Evictions, gauges and the figures of the shared tier are read when counting begins, and then each time the origin
 /// answers, a response is stored, updated or invalidated, or the disk or the shared tier changes its state. Counts count

@@ -49,6 +49,9 @@ package struct SharedTierFigure: Sendable {
     count("stores_total", ("result", "stored"), "Responses for the shared tier.") { $0.stores },
     count("stores_total", ("result", "refused"), "Responses for the shared tier.") { $0.refused },
     count("stores_total", ("result", "dropped"), "Responses for the shared tier.") { $0.dropped },
+    count("reclaimed_total", nil, "Entries of the shared tier that were deleted after a removal.") {
+      $0.reclaimed
+    },
     count("errors_total", nil, "Calls of the shared tier that failed or took too long.") { $0.errors },
     count("leases_total", nil, "Requests to the origin for all nodes.") { $0.leases },
     count("followers_total", nil, "Requests that waited for a request of another node.") { $0.followers },

@@ -19,6 +19,20 @@ struct RedisKeys: Sendable {
   /// A stream: the leases that were released a moment ago.
   var released: [UInt8] { prefix + Array("{log}:released".utf8) }
 
+  /// A pattern of SCAN for all entries. Other keys may match: see ``isEntry(_:)``.
+  var everyEntry: [UInt8] {
+    prefix.flatMap { "*?[]\\".utf8.contains($0) ? [UInt8(ascii: "\\"), $0] : [$0] } + Array("{*}:e".utf8)
+  }
+
+  /// Whether a key is that of an entry.
+  func isEntry(_ key: [UInt8]) -> Bool {
+    let tag = key.dropFirst(prefix.count).dropLast(2)
+    return key.starts(with: prefix) && key.suffix(2).elementsEqual(":e".utf8)
+      && tag.first == UInt8(ascii: "{")
+      && tag.last == UInt8(ascii: "}") && (3...18).contains(tag.count)
+      && tag.dropFirst().dropLast().allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  }
+
   /// A hash: the variants of a URL.
   func entry(_ key: [UInt8], _ seed: UInt64) -> [UInt8] { tagged(key, seed, UInt8(ascii: "e")) }
 

@@ -59,6 +59,40 @@ struct RedisScript: Sendable {
   /// KEYS: entry.
   static let remove = RedisScript(discard + "discard(KEYS[1])")
 
+  /// Returns the variants of entries, without their contents: for each, the names and the values of its fields.
+  ///
+  /// KEYS: entries.
+  static let variants = RedisScript(
+    """
+    local found = {}
+    for i, key in ipairs(KEYS) do
+      local names, values = {}, {}
+      -- An entry of another type has no fields.
+      for _, name in ipairs(redis.pcall('HKEYS', key)) do
+        if string.sub(name, 1, 1) ~= 'b' then names[#names + 1] = name end
+      end
+      if #names > 0 then values = redis.call('HMGET', key, unpack(names)) end
+      found[i] = {names, values}
+    end
+    return found
+    """)
+
+  /// Removes variants of an entry that still have these values, with their contents; returns their number.
+  ///
+  /// KEYS: entry. ARGV: name and value of each.
+  static let forget = RedisScript(
+    discard + """
+      local count = 0
+      for i = 1, #ARGV, 2 do
+        if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
+          discard_pieces(KEYS[1], ARGV[i + 1])
+          redis.call('HDEL', KEYS[1], ARGV[i], 'b' .. ARGV[i])
+          count = count + 1
+        end
+      end
+      return count
+      """)
+
   /// Returns the epoch and the seed.
   static let begin = RedisScript(findLog + "return {epoch, seed}")
 

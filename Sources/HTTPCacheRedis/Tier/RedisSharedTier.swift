@@ -13,7 +13,7 @@ import HTTPCaching
 ///
 /// ```swift
 /// var configuration = HTTPCache.Configuration(kind: .shared)
-/// configuration.sharedTier = .init(try RedisSharedTier("redis://cache.internal/0"))
+/// configuration.sharedTier = try .redis("redis://cache.internal/0")
 /// let cache = try HTTPCache(configuration)
 /// ```
 ///
@@ -327,6 +327,54 @@ public final class RedisSharedTier: SharedTier {
     }
   }
 
+  // MARK: - Reclaiming
+
+  /// Deletes the entries that no node will use again. See `SharedTier.reclaim(where:)`.
+  ///
+  /// It asks for some hundred keys at a time, and waits for each answer: the server serves others in between. The entries of a
+  /// cluster are left to expire.
+  public func reclaim(where isRemoved: @escaping @Sendable (_ head: [UInt8]) -> Bool) async throws -> Int {
+    guard !isCluster else { return 0 }
+    var (count, cursor) = (0, bytes(0))
+    repeat {
+      try Task.checkCancellation()
+      let deadline = deadline(in: configuration.requestTimeout)
+      let reply = try await send(
+        [Array("SCAN".utf8), cursor, Array("MATCH".utf8), keys.everyEntry, Array("COUNT".utf8), bytes(256)],
+        key: nil, until: deadline)
+      guard let parts = reply.elements, parts.count == 2, let next = parts[0].bytes,
+        let found = parts[1].elements
+      else { throw RedisError(.commandFailed, "the reply to SCAN is malformed") }
+      let entries = found.compactMap(\.bytes).filter(keys.isEntry)
+      if !entries.isEmpty { count += try await reclaim(entries, where: isRemoved, until: deadline) }
+      cursor = next
+    } while cursor != bytes(0)
+    return count
+  }
+
+  private func reclaim(
+    _ entries: [[UInt8]], where isRemoved: (_ head: [UInt8]) -> Bool, until deadline: CallDeadline
+  ) async throws -> Int {
+    let variants = try await run(.variants, keys: entries, [], until: deadline).elements ?? []
+    var count = 0
+    for (entry, found) in zip(entries, variants) {
+      guard let parts = found.elements, parts.count == 2, let names = parts[0].elements,
+        let values = parts[1].elements
+      else { continue }
+      let removed = zip(names, values).flatMap { name, value -> [[UInt8]] in
+        guard let name = name.bytes, let value = value.bytes, let head = RedisEntryValue(value)?.head,
+          isRemoved(head)
+        else { return [] }
+        return [name, value]
+      }
+      if removed.isEmpty { continue }
+      let reply = try await run(
+        .forget, keys: [entry], removed, until: self.deadline(in: configuration.requestTimeout))
+      count += reply.integer.map { Int(clamping: $0) } ?? 0
+    }
+    return count
+  }
+
   // MARK: - Leases
 
   /// Takes a lease. See `SharedTier.acquire(_:within:)`.
@@ -389,5 +437,22 @@ extension Duration {
 extension XXH3 {
   static func hash(_ bytes: [UInt8], seed: UInt64) -> UInt64 {
     bytes.withUnsafeBytes { hash($0, seed: seed) }
+  }
+}
+
+extension HTTPCache.SharedTierOptions {
+  /// Returns the default options, with a tier on Redis or Valkey. The first call connects to the server.
+  ///
+  /// ```swift
+  /// configuration.sharedTier = try .redis("redis://cache.internal/0")
+  /// configuration.sharedTier?.trust = .seconds(5)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - url: the URL of the server; see ``RedisSharedTier/Configuration``.
+  ///   - password: a password that replaces the URL's.
+  /// - Throws: ``RedisError`` if the URL is invalid, or if a certificate or a key cannot be used.
+  public static func redis(_ url: String, password: String? = nil) throws(RedisError) -> Self {
+    Self(try RedisSharedTier(url, password: password))
   }
 }

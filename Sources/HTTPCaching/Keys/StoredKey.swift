@@ -72,6 +72,11 @@ package struct StoredKey: Hashable, Sendable {
   /// The key as the engine has it; `nil` for an entry that is not a response.
   var cacheKey: CacheKey? { kind == .other ? nil : CacheKey(bytes: bytes, uriStart: uri.lowerBound) }
 
+  /// The key of the resource whose variant is stored under this key; `nil` for an entry that is not a response to GET.
+  var resource: CacheKey? {
+    kind == .get ? CacheKey(bytes: Array(bytes[..<uri.upperBound]), uriStart: uri.lowerBound) : nil
+  }
+
   package var url: String { String(decoding: bytes[uri], as: UTF8.self) }
 
   package func isIn(partition: String) -> Bool { bytes[..<partitionEnd].elementsEqual(partition.utf8) }

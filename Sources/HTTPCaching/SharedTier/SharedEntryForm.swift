@@ -79,6 +79,41 @@ enum SharedEntryForm {
     return bytes.bytes
   }
 
+  /// The parts of a head, which is checked.
+  private struct Head {
+    /// The key that the entry is under: that of the resource, or of one of its many variants.
+    var place: ArraySlice<UInt8>
+    var stored: StoredResponse
+    var position: SharedLogPosition
+    var bodyLength, bodyChecksum: UInt64
+
+    /// The checksum is not a signature: all is parsed as what it is, bytes from the network.
+    init?(_ bytes: [UInt8]) {
+      var reader = SharedBytesReader(bytes)
+      guard reader.byte() == version, let epoch = reader.number(), let number = reader.number(),
+        let place = reader.text(), let form = reader.text(), let length = reader.number(),
+        let content = reader.number()
+      else { return nil }
+      let end = reader.position
+      guard let whole = reader.number(), reader.isAtEnd, checksum(bytes[..<end]) == whole else { return nil }
+      let responses = form.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
+      guard responses.count == 1, let stored = responses.first, stored.parts == nil else { return nil }
+      (self.place, self.stored, bodyLength, bodyChecksum) = (place, stored, length, content)
+      position = SharedLogPosition(epoch: epoch, number: number)
+    }
+  }
+
+  /// What says whether a removal concerns an entry: the key of its resource, its scopes, and its position in the log; `nil` for
+  /// anything else than the head of a response.
+  static func subject(
+    ofHead bytes: [UInt8]
+  ) -> (key: [UInt8], scopes: [[UInt8]], position: SharedLogPosition)? {
+    guard let head = Head(bytes), let key = StoredKey(StoreKey(Array(head.place))).resource else {
+      return nil
+    }
+    return (key.bytes, head.stored.scopes(under: key), head.position)
+  }
+
   /// Reads an entry; `nil` for anything else than a complete response of this key.
   ///
   /// - Parameters:
@@ -86,28 +121,16 @@ enum SharedEntryForm {
   ///   - place: the key that the entry was found under.
   ///   - now: the present time by the clock of this node, from which the age counts.
   static func read(_ found: FoundSharedEntry, key: CacheKey, place: [UInt8], at now: Timestamp) -> Found? {
-    let head = found.head
-    var reader = SharedBytesReader(head)
-    guard let body = found.body, reader.byte() == version, let epoch = reader.number(),
-      let number = reader.number(), let own = reader.text(), own.elementsEqual(place),
-      let form = reader.text(), reader.number() == UInt64(body.count),
-      let content = reader.number()
+    guard let body = found.body, let head = Head(found.head), head.place.elementsEqual(place),
+      head.bodyLength == UInt64(body.count), checksum(body) == head.bodyChecksum
     else { return nil }
-    let end = reader.position
-    guard let whole = reader.number(), reader.isAtEnd, checksum(head[..<end]) == whole,
-      checksum(body) == content
-    else { return nil }
-    // The checksum is not a signature: all is parsed as what it is, bytes from the network.
-    let responses = form.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
-    guard responses.count == 1, var stored = responses.first, stored.parts == nil else { return nil }
+    var stored = head.stored
     if let length = stored.value(of: .contentLength), Int(length) != body.count { return nil }
     let (age, isBeyond) = stored.facts.initialAge.addingReportingOverflow(
       max(0, found.elapsed.wholeMilliseconds))
     stored.facts.initialAge = isBeyond ? .max : age
     stored.facts.responseTime = now
     stored.contentLength = Int64(body.count)
-    return Found(
-      stored: stored, scopes: stored.scopes(under: key), body: body,
-      position: SharedLogPosition(epoch: epoch, number: number))
+    return Found(stored: stored, scopes: stored.scopes(under: key), body: body, position: head.position)
   }
 }

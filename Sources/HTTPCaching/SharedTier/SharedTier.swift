@@ -85,6 +85,21 @@ public protocol SharedTier: Sendable {
   /// Waits until no lease of a key exists, or for a maximum time. Returns at once if the key has no lease.
   func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws
 
+  /// Deletes entries that no node will use again, to free memory (default: none are).
+  ///
+  /// The cache calls it in the background after a removal that does not name the keys of its entries, such as one of a group. It
+  /// may take long, and may end early: what is left expires.
+  ///
+  /// - Parameter isRemoved: whether the entry with this head is not used again.
+  /// - Returns: the number of entries that were deleted.
+  func reclaim(where isRemoved: @escaping @Sendable (_ head: [UInt8]) -> Bool) async throws -> Int
+
   /// Closes the connections. Calls in progress fail.
   func close() async
+}
+
+extension SharedTier {
+  public func reclaim(where isRemoved: @escaping @Sendable (_ head: [UInt8]) -> Bool) async throws -> Int {
+    0
+  }
 }

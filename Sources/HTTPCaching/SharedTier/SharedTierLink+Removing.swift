@@ -68,6 +68,8 @@ extension SharedTierLink {
           if state.recent.count == Self.recentLimit { state.recent.removeFirst(Self.recentLimit / 2) }
           state.recent.append((removal, until))
         }
+        // The tier removes the entries of keys with the record.
+        if record.isBroad || !record.scopes.isEmpty { wake(.reclaiming) }
       } catch {
         if !(error is CancellationError) { failed(error) }
         keepRemovals()
@@ -76,6 +78,27 @@ extension SharedTierLink {
     }
     if removalsFile?.mayExist == true { keepRemovals() }
     return true
+  }
+
+  /// Deletes the entries of the tier that removals have made useless: they would take memory until they expire. One node does it,
+  /// the one that removed.
+  func reclaim() async {
+    guard !isStopped else { return }
+    do {
+      let count = try await tier.reclaim { [weak self] in self?.isRemoved(head: $0) ?? false }
+      state.withLock { $0.statistics.reclaimed += count }
+    } catch {
+      if !(error is CancellationError) { failed(error) }
+    }
+  }
+
+  /// Whether no node will use the entry with this head, because of a removal.
+  private func isRemoved(head: [UInt8]) -> Bool {
+    guard let (key, scopes, position) = SharedEntryForm.subject(ofHead: head) else { return false }
+    return state.withLock { state in
+      // Of another log, nothing is known.
+      state.step.applied?.epoch == position.epoch && isCovered(key, scopes, since: position.number, state)
+    }
   }
 
   /// Waits until the removals made so far have been applied everywhere, or for a time.

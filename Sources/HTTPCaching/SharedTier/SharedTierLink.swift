@@ -52,7 +52,7 @@ final class SharedTierLink: Sendable {
 
   /// The tasks that wait for work.
   enum Waker: Hashable {
-    case removals, writes
+    case removals, writes, reclaiming
   }
 
   /// Failures in a row after which requests do not use the tier.
@@ -103,6 +103,7 @@ final class SharedTierLink: Sendable {
   func start() {
     let loops: [@Sendable (SharedTierLink) async -> Void] = [
       { await $0.beat() }, { await $0.followOnce() }, { await $0.deliver() }, { await $0.write() },
+      { await $0.reclaimAfterRemoval() },
     ]
     let tasks = loops.map { step in
       Task(executorPreference: store.hasDisk ? BlockingExecutor.shared : nil) { [weak self] in
@@ -130,6 +131,7 @@ final class SharedTierLink: Sendable {
     for task in stopped.tasks { task.cancel() }
     wake(.removals)
     wake(.writes)
+    wake(.reclaiming)
     state.withLock { [self] state in
       let (tier, node) = (tier, SharedNode(id: node, applied: nil, lifetime: options.trust))
       let leases = stopped.leases
@@ -270,6 +272,11 @@ final class SharedTierLink: Sendable {
     await waitFor(.writes)
   }
 
+  private func reclaimAfterRemoval() async {
+    await waitFor(.reclaiming)
+    await reclaim()
+  }
+
   func wake(_ waker: Waker) {
     state.withLock { state in
       let waiting = state.wakers.removeValue(forKey: waker)
@@ -282,7 +289,12 @@ final class SharedTierLink: Sendable {
   private func waitFor(_ waker: Waker) async {
     await withCheckedContinuation { continuation in
       let goesOn = state.withLock { state in
-        let hasWork = waker == .removals ? !state.queue.isEmpty : !state.writes.isEmpty
+        let hasWork =
+          switch waker {
+          case .removals: !state.queue.isEmpty
+          case .writes: !state.writes.isEmpty
+          case .reclaiming: false
+          }
         if state.signals.remove(waker) != nil || hasWork || state.isStopped { return true }
         state.wakers[waker] = continuation
         return false

@@ -16,6 +16,8 @@ extension HTTPCache {
     public var errors = 0
     /// Responses that were stored in the tier.
     public var stores = 0
+    /// Entries that were deleted because no node will use them after a removal.
+    public var reclaimed = 0
     /// Responses that were not stored because of a removal in the meantime.
     public var refused = 0
     /// Responses that were not stored because the queue was full, or the tier unavailable.

@@ -2,9 +2,11 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
-import HTTPCacheRedis
+import HTTPCaching
 import TestSupport
 import Testing
+
+@testable import HTTPCacheRedis
 
 @Suite("URLs of servers")
 struct EndpointTests {
@@ -89,6 +91,14 @@ struct EndpointTests {
     #expect(try RedisEndpoint("redis://u@h", password: "new").credentials == expected)
     #expect(try RedisEndpoint("redis://u:old@h", password: "new").credentials == expected)
     #expect(try RedisEndpoint("redis://h", password: "new").credentials == RedisCredentials(password: "new"))
+  }
+
+  @Test("The options of a cache take the tier's URL, and refuse another one")
+  func options() throws {
+    let options = try HTTPCache.SharedTierOptions.redis("redis://cache.internal/3", password: "hunter2")
+    let tier = try #require(options.tier as? RedisSharedTier)
+    #expect(tier.configuration.endpoint == (try RedisEndpoint("redis://:hunter2@cache.internal/3")))
+    #expect(throws: RedisError.self) { try HTTPCache.SharedTierOptions.redis("http://cache.internal/3") }
   }
 
   @Test("Sentinel may have credentials of its own")

@@ -157,6 +157,10 @@ struct UnhurriedTier: SharedTier {
     try await tier.waitForRelease(of: key, atMost: wait)
   }
 
+  func reclaim(where isRemoved: @escaping @Sendable ([UInt8]) -> Bool) async throws -> Int {
+    try await tier.reclaim(where: isRemoved)
+  }
+
   func close() async { await tier.close() }
 
   private static func companion(of node: SharedNode) -> UInt64 { ~node.id }

@@ -37,6 +37,31 @@ struct RedisFleetTests {
     }
   }
 
+  @Test("A removal of everything deletes the entries from the server, and one of a target only its own")
+  func reclaims() async throws {
+    try await withDatabase { endpoint in
+      let fleet = try RedisFleet(endpoint)
+      try await fleet.reachable()
+      let origin = MemoryOrigin(ResponseShape())
+      let client = try RedisClient(.patient(endpoint))
+      func entries() async throws -> Int {
+        try await client.send(words("KEYS *:e")).elements?.count ?? -1
+      }
+      for number in 0..<300 { _ = try await fleet.get("/\(number)", at: number % 2, from: origin) }
+      try await fleet.stored(150, by: 0)
+      try await fleet.stored(150, by: 1)
+      #expect(try await entries() == 300)
+      fleet.caches[0].remove(.target(of: RedisFleet.request("/7")))
+      #expect(await fleet.caches[0].confirmRemovals(within: .seconds(60)) == .everywhere)
+      #expect(try await entries() == 299)
+      fleet.caches[1].remove(.all)
+      try await eventually { fleet.statistics(1).reclaimed == 299 }
+      #expect(try await entries() == 0)
+      await client.close()
+      await fleet.close()
+    }
+  }
+
   @Test("A fleet that begins empty sends one request for each URL to the origin")
   func fleet() async throws {
     try await withDatabase { endpoint in

@@ -112,6 +112,49 @@ struct RedisSharedTierTests {
     }
   }
 
+  @Test(
+    "What is reclaimed goes with its pieces, and nothing else does", arguments: ["httpcache:", "a*[b]\\?:"])
+  func reclaims(prefix: String) async throws {
+    try await withDatabase { endpoint in
+      let tier = try tier(endpoint) {
+        $0.inlineLimit = 64
+        $0.pieceSize = 100
+        $0.prefix = prefix
+      }
+      let client = try RedisClient(.patient(endpoint))
+      // Of another application, and of another tier.
+      for key in ["\(prefix){12}:x", "\(prefix){zz}:e", "x\(prefix){12}:e", "axb:{12}:e"] {
+        _ = try await client.send([Array("SET".utf8), Array(key.utf8), [1]])
+      }
+      // An entry of another type.
+      _ = try await client.send([Array("SET".utf8), Array("\(prefix){12}:e".utf8), [1]])
+      let position = try await position(tier)
+      for number in 0..<700 {
+        var own = entry(
+          String(repeating: "x", count: number % 3 * 90), variant: [UInt8(number % 2)], at: position,
+          key: Array("https://a.example/\(number / 2)".utf8))
+        own.head = Array("\(number)".utf8)
+        #expect(try await tier.store(own) == .stored)
+      }
+      let isRemoved: @Sendable ([UInt8]) -> Bool = { head in
+        Int(String(decoding: head, as: UTF8.self)).map { $0 % 2 == 0 || $0 >= 500 } ?? false
+      }
+      #expect(try await tier.reclaim(where: isRemoved) == 450)
+      #expect(try await tier.reclaim(where: isRemoved) == 0)
+      for number in [0, 1, 498, 499, 500, 699] {
+        let found = try await tier.find(Array("https://a.example/\(number / 2)".utf8))
+        let heads = found.map { String(decoding: $0.head, as: UTF8.self) }
+        #expect(heads == (number < 500 ? ["\(number | 1)"] : []))
+        #expect(found.allSatisfy { $0.body?.count == (number | 1) % 3 * 90 })
+      }
+      // The log's own, the other keys, 250 entries with a variant each, and the pieces of those that have any.
+      let pieces = (0..<250).reduce(0) { $0 + ($1 * 2 + 1) % 3 }
+      #expect(try await client.send(words("DBSIZE")).integer == Int64(2 + 5 + 250 + pieces))
+      await client.close()
+      await tier.close()
+    }
+  }
+
   @Test("A content without one of its pieces is lost")
   func lostPiece() async throws {
     try await withDatabase { endpoint in

@@ -215,6 +215,41 @@ struct SharedTierTests {
     }
   }
 
+  private static let selections: [(select: @Sendable (TargetURI) -> HTTPCache.Selection, left: Int)] = [
+    ({ _ in .all }, 0), ({ .origin(of: $0) }, 0),
+    ({ _ in .patterns([.prefix("https://example.test/a/")]) }, 3),
+    ({ _ in .patterns([.glob("*/1")]) }, 4), ({ .group("one", of: $0) }, 5), ({ _ in .group("one") }, 5),
+    ({ _ in .partition("other") }, 6),
+  ]
+
+  @Test(
+    "After a removal that does not name its keys, what it covers is deleted from the tier, and nothing else",
+    arguments: selections)
+  func reclaims(select: @Sendable (TargetURI) -> HTTPCache.Selection, left: Int) async throws {
+    let fleet = try await SharedFleet(2)
+    for path in ["/a/1", "/a/2", "/a/3", "/b/1", "/b/2"] { _ = try await fleet.get(path, at: 0) }
+    let request = HTTPRequest.get("/g")
+    _ = try await fleet.nodes[0].cache.respond(to: request) { _, _ in
+      TransportResponse(
+        head: HTTPResponse(
+          status: .ok,
+          headerFields: [.cacheControl: "max-age=60", try #require(.init("Cache-Groups")): "\"one\""]),
+        body: MessageBody([1]))
+    }.body.collect(upTo: .max)
+    await fleet.step()
+    #expect(fleet.server.entryCount == 6)
+    fleet.nodes[0].cache.remove(select(try #require(TargetURI(request))))
+    await fleet.step()
+    // Stored after the removal.
+    _ = try await fleet.get("/new/1", at: 1)
+    await fleet.step()
+    await fleet.nodes[0].link.reclaim()
+    #expect(fleet.server.entryCount == left + 1)
+    #expect(fleet.nodes[0].statistics.reclaimed == 6 - left)
+    #expect(try await fleet.get("/new/1", at: 0).source == .hit)
+    #expect(fleet.origin.requests.count == 6)
+  }
+
   @Test("A private cache shares its removals, and none of its responses")
   func privateCache() async throws {
     let fleet = try await SharedFleet(2, kind: .private)

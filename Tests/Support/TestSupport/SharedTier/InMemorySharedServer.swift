@@ -80,6 +80,14 @@ package final class InMemorySharedServer: Sendable {
   /// Loses all entries, like an engine that is short of memory.
   package func loseEntries() { state.withLock { $0.entries = [:] } }
 
+  func reclaim(where isRemoved: ([UInt8]) -> Bool) -> Int {
+    state.withLock { state in
+      let before = state.counts.entries
+      state.entries = state.entries.mapValues { $0.filter { !isRemoved($0.value.entry.head) } }
+      return before - state.counts.entries
+    }
+  }
+
   /// Changes the stored entries, to damage them.
   package func damage(_ change: (inout SharedEntry) -> Void) {
     state.withLock { state in

@@ -146,5 +146,9 @@ package final class InMemorySharedTier: SharedTier {
     await server.wait(whileLeased: key, atMost: wait)
   }
 
+  package func reclaim(where isRemoved: @escaping @Sendable ([UInt8]) -> Bool) async throws -> Int {
+    try await call(within: .seconds(1), counts: false) { [server] in server.reclaim(where: isRemoved) }
+  }
+
   package func close() async { fault = .failing }
 }

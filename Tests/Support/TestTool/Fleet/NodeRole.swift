@@ -81,5 +81,8 @@ struct DeafTier: SharedTier {
   func waitForRelease(of key: [UInt8], atMost wait: Duration) async throws {
     try await tier.waitForRelease(of: key, atMost: wait)
   }
+  func reclaim(where isRemoved: @escaping @Sendable ([UInt8]) -> Bool) async throws -> Int {
+    try await tier.reclaim(where: isRemoved)
+  }
   func close() async { await tier.close() }
 }
