@@ -176,7 +176,7 @@ struct FailingDiskTests {
 
   private func isFound(_ number: Int, _ size: Int, in store: CacheStore) -> Bool {
     store.lookup(key(number)).first.map {
-      (try? $0.body.readAll()).map { $0 == pattern(number, size)[...] } ?? false
+      (try? $0.body.readAll()).map { areEqual($0, pattern(number, size)[...]) } ?? false
     }
       ?? false
   }

@@ -14,7 +14,8 @@ import Testing
 struct PinnedTargetTests {
   /// Loads other targets, of twice the capacity of the disk.
   private func churn(_ setting: Setting) async throws {
-    let origin = MemoryOrigin { _, _ in .ok(String(repeating: "x", count: 100_000)) }
+    let content = String(repeating: "x", count: 100_000)
+    let origin = MemoryOrigin { _, _ in .ok(content) }
     for number in 0..<340 { _ = try await setting.get("/other/\(number)", from: origin) }
     #expect(setting.cache.store.usage.diskBytes <= setting.cache.store.capacity.disk)
   }

@@ -25,6 +25,8 @@ struct WaitingTests {
     case noStore, noCache, noCacheWithValidator, stale, varyStar, setsCookie, undeclaredError
     case streamNoCache, large
 
+    private static let largeContent = String(repeating: "0", count: 5 << 20)
+
     func response(_ number: Int) -> TransportResponse {
       switch self {
       case .noStore: .ok("\(number)", [.cacheControl: "no-store"])
@@ -38,7 +40,7 @@ struct WaitingTests {
         TransportResponse(
           head: HTTPResponse(status: .ok, headerFields: [.cacheControl: "no-cache"]),
           body: MessageBody(inPieces: "\(number)".utf8))
-      case .large: .ok(String(repeating: "0", count: 5 << 20))
+      case .large: .ok(Self.largeContent)
       }
     }
   }
