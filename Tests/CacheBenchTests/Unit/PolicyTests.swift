@@ -9,7 +9,7 @@ import Testing
 
 /// The store's eviction policies, compared with exact models on generated traces.
 @Suite(.timeLimit(.minutes(10))) struct PolicyTests {
-  static let capacities = [0.02, 0.1, 0.2]
+  static let capacities = usually([0.02, 0.2], long: [0.02, 0.1, 0.2])
 
   /// Percentages of requests and of bytes that miss.
   private struct Misses {

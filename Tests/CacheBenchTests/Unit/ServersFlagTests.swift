@@ -28,9 +28,7 @@ import Testing
     "databases --seconds 0",
   ])
   func `a bad flag is a usage error`(line: String) {
-    let refusal = Refusal(of: line, CacheBenchServers.self)
-    #expect(refusal?.exitCode == 64)
-    #expect(refusal?.message.isEmpty == false)
+    #expect(refusal(of: line, CacheBenchServers.self) == 64)
   }
 
   @Test(arguments: [

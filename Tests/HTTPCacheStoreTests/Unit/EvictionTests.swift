@@ -327,7 +327,7 @@ struct EvictionTests {
     configuration.eviction = policy
     configuration.shardCount = 1
     let store = try CacheStore(configuration)
-    for number in 0..<usually(120_000, long: 400_000) {
+    for number in 0..<usually(60_000, long: 400_000) {
       store.insert(entry(key(number), number: number, size: 10 + number % 97))
       if number % 3 == 0 { _ = store.residentEntries(for: key(number / 2)) }
     }

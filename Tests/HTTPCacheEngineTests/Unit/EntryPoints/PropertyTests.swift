@@ -4,6 +4,7 @@
 import BenchmarkHarness
 import CacheProperties
 import Foundation
+import TestSupport
 import Testing
 
 @testable import HTTPCacheEngine
@@ -78,7 +79,7 @@ struct PropertyTests {
     arguments: Property.all)
   func properties(property: Property) throws {
     var numbers = SplitMix64(seed: 7)
-    for _ in 0..<2500 {
+    for _ in 0..<usually(1000, long: 2500) {
       let bytes = Self.input(property.input, &numbers)
       do {
         try property.check(bytes)

@@ -49,7 +49,7 @@ struct MergingTests {
 
   @Test(
     "A 304 updates the stored fields as §3.2 says, whatever both contain",
-    arguments: CacheEngine.Configuration.Kind.allCases, 0..<usually(40, long: 2000))
+    arguments: CacheEngine.Configuration.Kind.allCases, 0..<usually(15, long: 2000))
   func updates(kind: CacheEngine.Configuration.Kind, seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     var configuration = CacheEngine.Configuration(kind: kind)
