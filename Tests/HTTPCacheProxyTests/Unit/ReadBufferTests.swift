@@ -33,13 +33,13 @@ struct ReadBufferTests {
 
   @Test(
     "Reads are large while the budget is free and small while it is full; the first is small, as its buffer is kept",
-    arguments: [(used: 0, size: 64 << 10), (15 << 20, 16 << 10), (16 << 20, 4 << 10), (40 << 20, 4 << 10)])
-  func size(used: Int, size: Int) {
+    arguments: [(0, 64), (15, 16), (16, 4), (40, 4)] as [(usedMiB: Int, sizeKiB: Int)])
+  func size(usedMiB: Int, sizeKiB: Int) {
     let transit = TransitBudget(capacity: 64 << 20)
-    transit.change(by: used)
+    transit.change(by: usedMiB << 20)
     var channel = Self.channel(transit, ReadBuffer())
     #expect(Self.read("a", &channel).capacity == 1024)
-    for _ in 0..<3 { #expect(Self.read("a", &channel).capacity == size) }
+    for _ in 0..<3 { #expect(Self.read("a", &channel).capacity == sizeKiB << 10) }
   }
 
   @Test("Connections that have processed their bytes read into the same memory")

@@ -14,7 +14,8 @@ import Testing
 struct DamagedContentTests {
   /// Eleven blocks of 64 KiB, each with bytes of its own.
   private static let content = String(
-    decoding: (0..<700_001).map { UInt8(ascii: "a") + UInt8(($0 / 65_536 + $0) % 26) }, as: UTF8.self)
+    decoding: (0..<700_001).map { (place: Int) -> UInt8 in UInt8(97 + (place / 65_536 + place) % 26) },
+    as: UTF8.self)
   private static let count = content.utf8.count
 
   private enum Damage: CaseIterable {

@@ -411,7 +411,8 @@ struct PartialContentTests {
   func large() async throws {
     try await withTemporaryDirectory { directory in
       let setting = try Setting(directory: directory)
-      let content = String(decoding: (0..<3_000_000).map { UInt8(65 + ($0 / 7) % 26) }, as: UTF8.self)
+      let letters = (0..<3_000_000).map { (place: Int) -> UInt8 in UInt8(65 + place / 7 % 26) }
+      let content = String(decoding: letters, as: UTF8.self)
       let origin = MemoryOrigin(text: content)
       origin.breakOff(after: [2_000_000])
       await #expect(throws: Unreachable.self) { _ = try await setting.get(from: origin) }

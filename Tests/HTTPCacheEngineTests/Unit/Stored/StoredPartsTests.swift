@@ -23,7 +23,7 @@ struct StoredPartsTests {
     #expect(parts(0..<5, 4..<8) == nil)
     #expect(parts(0..<11, of: 10) == nil)
     #expect(parts(0..<10, of: 10) == nil)
-    let many = (0..<65).map { Int64($0) * 2..<Int64($0) * 2 + 1 }
+    let many = (0..<65).map { (number: Int64) -> Range<Int64> in 2 * number..<2 * number + 1 }
     #expect(StoredParts(ranges: many, completeLength: nil, isCombinable: true) == nil)
   }
 

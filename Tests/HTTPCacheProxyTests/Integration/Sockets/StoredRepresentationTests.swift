@@ -77,7 +77,8 @@ struct StoredRepresentationTests {
     let size = 1000
     let arrivals = Atomic(0)
     let all = Gate()
-    let content = String((0..<size * count).map { Character(UnicodeScalar(UInt8(65 + $0 / 37 % 26))) })
+    let letters = (0..<size * count).map { (place: Int) -> UInt8 in UInt8(65 + place / 37 % 26) }
+    let content = String(decoding: letters, as: UTF8.self)
     try await ProxyFixture.run(origin: { request, connection in
       guard let range = request.split(separator: "bytes=").dropFirst().first?.prefix(while: { $0 != "\r" }),
         let start = Int(range.prefix { $0 != "-" })

@@ -86,7 +86,7 @@ struct FlusherTests {
       state.written == [places(1, stride(from: 0, to: 80, by: 8)), places(2, stride(from: 0, to: 40, by: 8))])
     #expect(state.buffer.count == 0 && state.lost.isEmpty)
     let bytes = try #require(source.files.files["1"])
-    #expect(bytes == (0..<80).map { UInt8($0 / 8 * 8) })
+    #expect(bytes == (0..<80).map { (place: Int) -> UInt8 in UInt8(place / 8 * 8) })
   }
 
   @Test("Nothing is written after a failed write, and the flush reports the failure")
