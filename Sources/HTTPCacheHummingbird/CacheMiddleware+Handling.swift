@@ -78,10 +78,9 @@ extension CacheMiddleware {
     var task = CachingTask.current ?? CachingTask()
     task.route = route
     do {
-      let response = try await CachingTask.$current.withValue(task) {
-        try await next(request, context)
+      return try await CachingTask.$current.withValue(task) {
+        try await HandlerResult(next(request, context), to: head.method, route, in: task)
       }
-      return try await HandlerResult(response, to: head.method, route.validator)
     } catch {
       return await HandlerResult(failure: error, of: request, context)
     }

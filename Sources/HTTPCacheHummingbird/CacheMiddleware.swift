@@ -71,9 +71,12 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
     partition: (@Sendable (Request, Context) -> String?)? = nil,
     shouldIntercept: (@Sendable (Request, Context) -> Bool)? = nil
   ) {
-    precondition(
-      cache.isShared,
-      "the cache of a CacheMiddleware serves many users: make it with HTTPCache.Configuration(kind: .shared)")
+    // Not a precondition, whose text is missing in a release build.
+    guard cache.isShared else {
+      fatalError(
+        "the cache of a CacheMiddleware serves many users: make it with HTTPCache.Configuration(kind: .shared)"
+      )
+    }
     self.cache = cache
     self.validator = validator
     self.defaultAuthority = defaultAuthority

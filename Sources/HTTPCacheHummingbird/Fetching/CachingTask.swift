@@ -19,6 +19,15 @@ struct CachingTask: Sendable {
   typealias Entrance = @Sendable (Request) async throws -> Response
 
   @TaskLocal static var current: CachingTask?
+
+  /// Returns content that is written with this task's value, after the handler has returned: it, too, may use
+  /// `RequestContext.cache`.
+  func running(_ body: ResponseBody) -> ResponseBody {
+    if body.contentLength == 0 { return body }
+    return ResponseBody(contentLength: body.contentLength) { writer in
+      try await Self.$current.withValue(self) { try await body.write(writer) }
+    }
+  }
 }
 
 /// A background revalidation on its way through the application.

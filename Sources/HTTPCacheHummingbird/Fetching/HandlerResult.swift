@@ -18,8 +18,12 @@ struct HandlerResult: Sendable {
   let trailers: HandlerContent.Trailers
 
   /// - Throws: what the handler throws while it writes its content.
-  init(_ response: Response, to method: HTTPRequest.Method, _ validator: ResponseValidator) async throws {
-    try await self.init(response, to: method, validator, error: nil)
+  ///
+  /// - Parameter task: what the handler's task knows, for the content that it writes later.
+  init(
+    _ response: Response, to method: HTTPRequest.Method, _ route: RouteCache.Storage, in task: CachingTask
+  ) async throws {
+    try await self.init(response, to: method, route.validator, in: task, error: nil)
   }
 
   /// Makes the result of a handler that threw.
@@ -30,7 +34,7 @@ struct HandlerResult: Sendable {
   init(failure error: any Error, of request: Request, _ context: some RequestContext) async {
     if let known = error as? any HTTPResponseError,
       let response = try? known.response(from: request, context: context),
-      let result = try? await HandlerResult(response, to: request.method, .none, error: error)
+      let result = try? await HandlerResult(response, to: request.method, .none, in: nil, error: error)
     {
       self = result
     } else {
@@ -39,11 +43,14 @@ struct HandlerResult: Sendable {
   }
 
   private init(
-    _ response: Response, to method: HTTPRequest.Method, _ validator: ResponseValidator, error: (any Error)?
+    _ response: Response, to method: HTTPRequest.Method, _ validator: ResponseValidator,
+    in task: CachingTask?, error: (any Error)?
   ) async throws {
     let isRetrieval = method == .get || method == .head
     guard isRetrieval, let length = response.body.contentLength, length <= ContentCollector.limit else {
       // Nothing runs before it is read.
+      var response = response
+      if let task { response.body = task.running(response.body) }
       let trailers = HandlerContent.Trailers()
       let content = HandlerContent(response.body, trailers)
       self.init(

@@ -9,16 +9,28 @@ import Hummingbird
 /// Who may store and reuse a response (RFC 9111 §5.2.2).
 public struct CacheSharing: Hashable, Sendable {
   fileprivate let directive: String
-  fileprivate let hasLifetime: Bool
 
   /// All caches: this one, those of a CDN, and browsers. Also for responses to authorised requests.
-  public static var `public`: CacheSharing { .init(directive: "public", hasLifetime: true) }
+  public static var `public`: CacheSharing { .init(directive: "public") }
   /// Browsers only: the response is for one user.
-  public static var `private`: CacheSharing { .init(directive: "private", hasLifetime: true) }
-  /// All caches, after a revalidation for each use.
-  public static var noCache: CacheSharing { .init(directive: "no-cache", hasLifetime: false) }
-  /// No cache.
-  public static var noStore: CacheSharing { .init(directive: "no-store", hasLifetime: false) }
+  public static var `private`: CacheSharing { .init(directive: "private") }
+
+  // These exist for their messages.
+
+  @available(*, unavailable, message: "no-cache has no times; leave them out: .caching(.noCache)")
+  public static var noCache: CacheSharing { .init(directive: "no-cache") }
+  @available(*, unavailable, message: "no-store has no times; leave them out: .caching(.noStore)")
+  public static var noStore: CacheSharing { .init(directive: "no-store") }
+}
+
+/// A restriction that leaves a response no time in which it is fresh (RFC 9111 §5.2.2).
+public struct CacheRestriction: Hashable, Sendable {
+  fileprivate let directive: String
+
+  /// All caches may store the response, and must revalidate it for each use.
+  public static var noCache: CacheRestriction { .init(directive: "no-cache") }
+  /// No cache may store the response.
+  public static var noStore: CacheRestriction { .init(directive: "no-store") }
 }
 
 /// A directive of `Cache-Control` without an argument (RFC 9111 §5.2.2).
@@ -45,9 +57,11 @@ extension Response {
   /// response.cache(.public, maxAge: .seconds(60), staleWhileRevalidate: .seconds(600), groups: ["news"])
   /// ```
   ///
+  /// HTTP has whole seconds: a time is rounded up to them, and a negative one is 0.
+  ///
   /// - Parameters:
   ///   - sharing: who may store the response.
-  ///   - maxAge: the time for which it is fresh, in whole seconds.
+  ///   - maxAge: the time for which it is fresh.
   ///   - sharedMaxAge: the same for shared caches only, such as this one.
   ///   - staleWhileRevalidate: the time after that in which it is used while it is revalidated in the background (RFC
   ///     5861 §3).
@@ -61,30 +75,28 @@ extension Response {
     staleWhileRevalidate: Duration? = nil, staleIfError: Duration? = nil, directives: [CacheDirective] = [],
     vary: [HTTPField.Name] = [], groups: [String] = []
   ) {
-    var members = [sharing.directive]
-    if sharing.hasLifetime {
-      let times = [
-        ("max-age", maxAge), ("s-maxage", sharedMaxAge), ("stale-while-revalidate", staleWhileRevalidate),
-        ("stale-if-error", staleIfError),
-      ]
-      for case (let name, let time?) in times {
-        members.append("\(name)=\(Swift.max(0, time.components.seconds))")
-      }
-    }
-    members += directives.map(\.name)
-    headers[.cacheControl] = members.joined(separator: ", ")
-    if !vary.isEmpty {
-      // One line, without the names that it already has.
-      var names = headers[values: .vary].flatMap { $0.split(separator: ",") }.map { $0.trimmed }
-      for name in vary where !names.contains(where: { $0.lowercasedASCII == name.canonicalName }) {
-        names.append(name.rawName)
-      }
-      headers[.vary] = names.joined(separator: ", ")
-    }
-    if let name = HTTPField.Name("Cache-Groups"), !groups.isEmpty {
-      let list = groups.map(\.quoted).joined(separator: ", ")
-      headers[name] = headers[name].map { $0 + ", " + list } ?? list
-    }
+    let times = [
+      ("max-age", maxAge), ("s-maxage", sharedMaxAge), ("stale-while-revalidate", staleWhileRevalidate),
+      ("stale-if-error", staleIfError),
+    ]
+    let members = times.compactMap { name, time in time.map { "\(name)=\($0.secondsRoundedUp)" } }
+    setCacheControl([sharing.directive] + members + directives.map(\.name))
+    add(vary: vary, groups: groups)
+  }
+
+  /// Sets `Cache-Control` to a restriction, and adds to `Vary` and `Cache-Groups`.
+  ///
+  /// - Parameters:
+  ///   - restriction: what caches must not do.
+  ///   - directives: other directives.
+  ///   - vary: the request fields that the response depends on.
+  ///   - groups: the groups that invalidate the response.
+  public mutating func cache(
+    _ restriction: CacheRestriction, directives: [CacheDirective] = [], vary: [HTTPField.Name] = [],
+    groups: [String] = []
+  ) {
+    setCacheControl([restriction.directive] + directives.map(\.name))
+    add(vary: vary, groups: groups)
   }
 
   /// Returns the response with `Cache-Control`, `Vary` and `Cache-Groups`: the parameters are those of
@@ -99,6 +111,44 @@ extension Response {
       sharing, maxAge: maxAge, sharedMaxAge: sharedMaxAge, staleWhileRevalidate: staleWhileRevalidate,
       staleIfError: staleIfError, directives: directives, vary: vary, groups: groups)
     return response
+  }
+
+  /// Returns the response with a restriction: the parameters are those of `cache`.
+  public func caching(
+    _ restriction: CacheRestriction, directives: [CacheDirective] = [], vary: [HTTPField.Name] = [],
+    groups: [String] = []
+  ) -> Response {
+    var response = self
+    response.cache(restriction, directives: directives, vary: vary, groups: groups)
+    return response
+  }
+
+  private mutating func setCacheControl(_ members: [String]) {
+    headers[.cacheControl] = members.joined(separator: ", ")
+  }
+
+  private mutating func add(vary: [HTTPField.Name], groups: [String]) {
+    if !vary.isEmpty {
+      // One line, without the names that it already has.
+      var names = headers[values: .vary].flatMap { $0.split(separator: ",") }.map { $0.trimmed }
+      for name in vary where !names.contains(where: { $0.lowercasedASCII == name.canonicalName }) {
+        names.append(name.rawName)
+      }
+      headers[.vary] = names.joined(separator: ", ")
+    }
+    if let name = HTTPField.Name("Cache-Groups"), !groups.isEmpty {
+      let list = groups.map(\.quoted).joined(separator: ", ")
+      headers[name] = headers[name].map { $0 + ", " + list } ?? list
+    }
+  }
+}
+
+extension Duration {
+  /// Whole seconds, as directives have them: half a second must not become `max-age=0`, with which the handler runs for
+  /// every request.
+  fileprivate var secondsRoundedUp: Int64 {
+    let (seconds, attoseconds) = components
+    return Swift.max(0, attoseconds > 0 ? seconds + 1 : seconds)
   }
 }
 

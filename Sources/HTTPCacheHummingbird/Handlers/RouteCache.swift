@@ -120,10 +120,10 @@ extension RequestContext {
   /// }
   /// ```
   ///
-  /// It is found by the task of the request. In a task of your own, and while the content of a `ResponseBody` is written,
-  /// use a value that you got before.
+  /// It is found by the task of the request, also while the content of a `ResponseBody` is written. In a detached task, use
+  /// a value that you got before.
   ///
-  /// - Throws: ``RouteCacheError`` if no ``CacheMiddleware`` is before the handler.
+  /// - Throws: ``RouteCacheError`` if no ``CacheMiddleware`` takes part in the request, or the task is detached.
   public var cache: RouteCache {
     get throws {
       guard let cache = RouteCache.current else { throw RouteCacheError() }
@@ -132,9 +132,13 @@ extension RequestContext {
   }
 }
 
-/// A handler without a ``CacheMiddleware`` before it has used `RequestContext.cache`.
+/// `RequestContext.cache` was used where there is none.
 public struct RouteCacheError: Error, CustomStringConvertible {
   public var description: String {
-    "no CacheMiddleware is before this handler; add one to its router or group before the route"
+    """
+    this task belongs to no request with a cache. If no CacheMiddleware is before the handler, add one to its router or \
+    group before the route. If shouldIntercept excludes the request, use the HTTPCache itself. In a detached task, use a \
+    value of context.cache that the handler got
+    """
   }
 }

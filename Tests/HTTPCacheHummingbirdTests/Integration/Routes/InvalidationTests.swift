@@ -4,6 +4,7 @@
 import HTTPCacheHummingbird
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import NIOHTTP1
 import TestSupport
 import Testing
@@ -173,11 +174,43 @@ struct InvalidationTests {
     }
   }
 
+  @Test(
+    "A handler's cache is there while its content is written, in any way",
+    arguments: ["public, max-age=60", "no-store"], [nil, 2, 1 << 20])
+  func inContent(cacheControl: String, length: Int?) async throws {
+    setting.router.get("change") { _, context in
+      let body = ResponseBody(contentLength: length) { writer in
+        try context.cache.invalidate(group: "news")
+        try await writer.write(ByteBuffer(repeating: 0x61, count: length ?? 2))
+        try await writer.finish(nil)
+      }
+      return Response(status: .ok, headers: [.cacheControl: cacheControl], body: body)
+    }
+    try await expect([false, false, true], after: .get)
+  }
+
+  @Test("A request that the cache takes no part in says so")
+  func excluded() async throws {
+    let setting = try Setting().caching(shouldIntercept: { _, _ in false })
+    setting.router.get("a") { _, context -> Response in
+      let error = try #require(throws: RouteCacheError.self) { try context.cache }
+      #expect("\(error)".contains("shouldIntercept"))
+      return Response("")
+    }
+    try await setting.run { server in
+      let reply = try await server.send(.get, "/a")
+      #expect(reply.status == 200)
+    }
+  }
+
   @Test("A handler's cache works in its tasks")
   func inTask() async throws {
     setting.router.post("change") { _, context in
       let cache = try context.cache
-      await Task.detached { cache.invalidate(group: "news") }.value
+      await Task.detached {
+        #expect(throws: RouteCacheError.self) { try context.cache }
+        cache.invalidate(group: "news")
+      }.value
       return Response("")
     }
     try await expect([false, false, true])

@@ -129,11 +129,13 @@ struct OptionTests {
   }
 
   @Test("A private cache is refused: it would give one user's responses to the next")
-  func privateCache() async {
-    await #expect(processExitsWith: .failure) {
+  func privateCache() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let cache = try HTTPCache(.init(kind: .private))
       _ = CacheMiddleware<BasicRequestContext>(cache: cache)
     }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(text.contains("HTTPCache.Configuration(kind: .shared)"))
   }
 
   @Test("The helper writes the fields")
@@ -146,15 +148,27 @@ struct OptionTests {
       groups: ["a", "b \"c\" \\ ü"])
     #expect(
       response.headers[.cacheControl]
-        == "public, max-age=60, s-maxage=1, stale-while-revalidate=600, stale-if-error=86400, immutable, no-transform"
+        == "public, max-age=60, s-maxage=2, stale-while-revalidate=600, stale-if-error=86400, immutable, no-transform"
     )
     #expect(response.headers[.vary] == "accept, Origin, Accept-Language")
     let name = try #require(HTTPField.Name("Cache-Groups"))
     #expect(response.headers[name] == #""a", "b \"c\" \\ %C3%BC""#)
-    response.cache(.noStore, maxAge: .seconds(60), groups: ["d"])
+    response.cache(.noStore, groups: ["d"])
     #expect(response.headers[.cacheControl] == "no-store")
     #expect(response.headers[name] == #""a", "b \"c\" \\ %C3%BC", "d""#)
     #expect(
-      Response("").caching(.private, maxAge: .seconds(-1)).headers[.cacheControl] == "private, max-age=0")
+      Response("").caching(.noCache, directives: [.noTransform]).headers[.cacheControl]
+        == "no-cache, no-transform")
+  }
+
+  @Test(
+    "Times are whole seconds, rounded up",
+    arguments: [
+      (.seconds(-1), 0), (.milliseconds(-500), 0), (.zero, 0), (.nanoseconds(1), 1), (.milliseconds(500), 1),
+      (.seconds(1), 1), (.milliseconds(1001), 2),
+    ] as [(Duration, Int)])
+  func times(time: Duration, seconds: Int) {
+    #expect(
+      Response("").caching(.private, maxAge: time).headers[.cacheControl] == "private, max-age=\(seconds)")
   }
 }
