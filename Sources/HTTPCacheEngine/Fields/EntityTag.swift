@@ -146,6 +146,15 @@ package enum EntityTagCondition: Hashable, Sendable {
       if let tag { tags.contains { $0.matchesWeakly(tag) } } else { false }
     }
   }
+
+  /// Whether the client means the representation with this tag, for `If-Match` (§13.1.1): by strong comparison.
+  func matchesStrongly(_ tag: EntityTag?) -> Bool {
+    switch self {
+    case .any: true
+    case .tags(let tags):
+      if let tag { tags.contains { $0.matchesStrongly(tag) } } else { false }
+    }
+  }
 }
 
 extension Span<UInt8> {

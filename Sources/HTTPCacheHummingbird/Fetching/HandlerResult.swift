@@ -50,6 +50,7 @@ struct HandlerResult: Sendable {
     guard isRetrieval, let length = response.body.contentLength, length <= ContentCollector.limit else {
       // Nothing runs before it is read.
       var response = response
+      if isRetrieval { validator.apply(to: &response, nil) }
       if let task { response.body = task.running(response.body) }
       let trailers = HandlerContent.Trailers()
       let content = HandlerContent(response.body, trailers)
