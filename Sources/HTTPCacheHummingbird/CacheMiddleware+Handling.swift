@@ -95,6 +95,7 @@ extension CacheMiddleware {
     if let part = cache.selection(of: response, for: request) { return Response(part, to: request.method) }
     var own = result.original
     own.head = response.head
+    own.headers.removeOwnCacheControl()
     return own
   }
 }

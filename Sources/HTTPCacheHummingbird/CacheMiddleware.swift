@@ -8,6 +8,8 @@ import Hummingbird
 
 // One import is enough. Declarations one by one: all of HTTPCaching would bring a second `CacheControl` beside Hummingbird's.
 @_exported import struct HTTPCacheEngine.TargetURI
+@_exported import struct HTTPCaching.CacheRule
+@_exported import struct HTTPCaching.CacheRules
 @_exported import class HTTPCaching.HTTPCache
 
 #if !Hummingbird
@@ -59,7 +61,8 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
   /// - Parameters:
   ///   - cache: a cache of the kind `shared`: a private one would give the responses of one user to the next.
   ///   - validator: the validator of responses that the handler gives none (default: ``ResponseValidator/strong``). The
-  ///     handler can choose another with ``RouteCache/useValidator(_:)``.
+  ///     handler can choose another with ``RouteCache/useValidator(_:)``, and names one with
+  ///     `Request.isCurrent(etag:lastModified:)`.
   ///   - defaultAuthority: the authority of requests that have none, because HTTP/1.0 does not require `Host` (default:
   ///     `localhost`).
   ///   - partition: returns the partition of a request, such as its tenant; `nil` for the partition of the cache.

@@ -106,6 +106,8 @@ public final class HTTPCache: Sendable {
 
   package let store: CacheStore
   let engine: CacheEngine
+  /// Judges what handlers of this process respond; see ``LocalOrigin``.
+  let localEngine: CacheEngine
   let currentRules: CurrentRules
   let configuration: Configuration
   let clock: any CacheClock
@@ -145,6 +147,7 @@ public final class HTTPCache: Sendable {
     self.clock = clock
     hub = EventHub(clock)
     engine = CacheEngine(configuration.rules)
+    localEngine = engine.local
     currentRules = CurrentRules(RuleTable(configuration.cacheRules, configuration.rules))
     responses = ResponseStore(store, engine, configuration, currentRules, clock: clock)
     answers = Answers(responses: responses, hub: hub)

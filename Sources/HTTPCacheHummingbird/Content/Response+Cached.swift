@@ -17,7 +17,8 @@ extension Response {
   init(
     _ cached: CachedResponse, to method: HTTPRequest.Method, trailers: HandlerContent.Trailers? = nil
   ) {
-    let head = cached.head
+    var head = cached.head
+    head.headerFields.removeOwnCacheControl()
     let body = cached.body
     var content: ResponseBody?
     // A fetch for HEAD has no content, and a stored one is empty, too: the length belongs to the GET.

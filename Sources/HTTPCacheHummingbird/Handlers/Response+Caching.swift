@@ -8,10 +8,12 @@ import Hummingbird
 
 /// Who may store and reuse a response (RFC 9111 §5.2.2).
 public struct CacheSharing: Hashable, Sendable {
-  fileprivate let directive: String
+  fileprivate let directive: String?
 
   /// All caches: this one, those of a CDN, and browsers. Also for responses to authorised requests.
   public static var `public`: CacheSharing { .init(directive: "public") }
+  /// All caches, but shared ones only for responses to requests without `Authorization` (§3.5). It has no directive.
+  public static var anonymous: CacheSharing { .init(directive: nil) }
   /// Browsers only: the response is for one user.
   public static var `private`: CacheSharing { .init(directive: "private") }
 
@@ -59,6 +61,12 @@ extension Response {
   ///
   /// HTTP has whole seconds: a time is rounded up to them, and a negative one is 0.
   ///
+  /// For a response that only this cache stores, tell its clients something else:
+  ///
+  /// ```swift
+  /// response.cache(.public, maxAge: .seconds(60), clients: .noStore)
+  /// ```
+  ///
   /// - Parameters:
   ///   - sharing: who may store the response.
   ///   - maxAge: the time for which it is fresh.
@@ -70,17 +78,22 @@ extension Response {
   ///   - vary: the request fields that the response depends on.
   ///   - groups: the groups that invalidate the response (RFC 9875). Any text is a name: in the field, characters beyond
   ///     printable ASCII are percent-encoded.
+  ///   - clients: what `Cache-Control` tells clients and CDNs instead; `nil` for the same. The other directives then go to
+  ///     this cache alone, in a targeted field (RFC 9213) that the middleware removes.
   public mutating func cache(
     _ sharing: CacheSharing, maxAge: Duration? = nil, sharedMaxAge: Duration? = nil,
     staleWhileRevalidate: Duration? = nil, staleIfError: Duration? = nil, directives: [CacheDirective] = [],
-    vary: [HTTPField.Name] = [], groups: [String] = []
+    vary: [HTTPField.Name] = [], groups: [String] = [], clients: CacheRestriction? = nil
   ) {
     let times = [
       ("max-age", maxAge), ("s-maxage", sharedMaxAge), ("stale-while-revalidate", staleWhileRevalidate),
       ("stale-if-error", staleIfError),
     ]
     let members = times.compactMap { name, time in time.map { "\(name)=\($0.secondsRoundedUp)" } }
-    setCacheControl([sharing.directive] + members + directives.map(\.name))
+    let own = ([sharing.directive].compactMap(\.self) + members + directives.map(\.name))
+      .joined(separator: ", ")
+    headers[.cacheControl] = clients?.directive ?? (own.isEmpty ? nil : own)
+    if let name = HTTPField.Name.ownCacheControl { headers[name] = clients == nil ? nil : own }
     add(vary: vary, groups: groups)
   }
 
@@ -95,7 +108,8 @@ extension Response {
     _ restriction: CacheRestriction, directives: [CacheDirective] = [], vary: [HTTPField.Name] = [],
     groups: [String] = []
   ) {
-    setCacheControl([restriction.directive] + directives.map(\.name))
+    headers[.cacheControl] = ([restriction.directive] + directives.map(\.name)).joined(separator: ", ")
+    headers.removeOwnCacheControl()
     add(vary: vary, groups: groups)
   }
 
@@ -104,12 +118,12 @@ extension Response {
   public func caching(
     _ sharing: CacheSharing, maxAge: Duration? = nil, sharedMaxAge: Duration? = nil,
     staleWhileRevalidate: Duration? = nil, staleIfError: Duration? = nil, directives: [CacheDirective] = [],
-    vary: [HTTPField.Name] = [], groups: [String] = []
+    vary: [HTTPField.Name] = [], groups: [String] = [], clients: CacheRestriction? = nil
   ) -> Response {
     var response = self
     response.cache(
       sharing, maxAge: maxAge, sharedMaxAge: sharedMaxAge, staleWhileRevalidate: staleWhileRevalidate,
-      staleIfError: staleIfError, directives: directives, vary: vary, groups: groups)
+      staleIfError: staleIfError, directives: directives, vary: vary, groups: groups, clients: clients)
     return response
   }
 
@@ -123,11 +137,7 @@ extension Response {
     return response
   }
 
-  private mutating func setCacheControl(_ members: [String]) {
-    headers[.cacheControl] = members.joined(separator: ", ")
-  }
-
-  private mutating func add(vary: [HTTPField.Name], groups: [String]) {
+  mutating func add(vary: [HTTPField.Name], groups: [String]) {
     if !vary.isEmpty {
       // One line, without the names that it already has.
       var names = headers[values: .vary].flatMap { $0.split(separator: ",") }.map { $0.trimmed }
@@ -139,6 +149,25 @@ extension Response {
     if let name = HTTPField.Name("Cache-Groups"), !groups.isEmpty {
       let list = groups.map(\.quoted).joined(separator: ", ")
       headers[name] = headers[name].map { $0 + ", " + list } ?? list
+    }
+  }
+}
+
+extension HTTPField.Name {
+  /// The field for this cache alone.
+  static let ownCacheControl = HTTPField.Name(LocalOrigin.target)
+}
+
+extension HTTPFields {
+  /// Removes what is for this cache alone.
+  mutating func removeOwnCacheControl() {
+    guard let name = HTTPField.Name.ownCacheControl else { return }
+    // Compares the length first: nearly no response has the field, and comparing two texts takes a call.
+    let count = LocalOrigin.target.utf8.count
+    for position in indices
+    where self[position].name.canonicalName.utf8.count == count && self[position].name == name {
+      self[fields: name] = []
+      return
     }
   }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
+
 /// How a cache for the handlers of the same process differs from a cache for an origin on the network.
 ///
 /// - The handler runs in the task of the request that it answers. So a background revalidation needs a transport of its
@@ -9,11 +11,25 @@
 ///   application has no other place to say that it forgot them, and a handler that never answers 304 gains nothing from
 ///   stored validators.
 /// - Content that is not stored stays with the caller.
+/// - ``target`` is the first name of the target list (RFC 9213 §2.2): by this field, a handler speaks to its cache alone.
 package struct LocalOrigin: Sendable {
   /// Runs the handler for a background revalidation; `nil` if only requests can run it.
   package var background: Transport?
 
+  /// The targeted field that replaces `Cache-Control` for the cache of this process. It is stored, so that a 304 without
+  /// it changes nothing. The adapter removes it from what clients get.
+  package static let target = "HTTPCacheEngine-Cache-Control"
+
   package init(background: Transport? = nil) {
     self.background = background
+  }
+}
+
+extension CacheEngine {
+  /// Returns the engine that judges what handlers of this process respond.
+  var local: CacheEngine {
+    var configuration = configuration
+    configuration.targets.insert(LocalOrigin.target, at: 0)
+    return CacheEngine(configuration)
   }
 }

@@ -26,8 +26,12 @@ extension HTTPCache {
 
   @inline(__always)
   func outcome(of exchange: CacheEngine.Exchange, by ruled: RuledRequest?) -> CacheEngine.Outcome {
-    guard let ruled else { return engine.outcome(of: exchange) }
-    return ruled.engine.outcome(of: exchange)
+    if exchange.storesUndeclared {
+      guard let ruled else { return engine.outcome(of: exchange) }
+      return ruled.engine.outcome(of: exchange)
+    }
+    guard let ruled else { return localEngine.outcome(of: exchange) }
+    return ruled.localEngine.outcome(of: exchange)
   }
 }
 

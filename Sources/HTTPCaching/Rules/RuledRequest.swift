@@ -8,6 +8,8 @@ import HTTPTypes
 final class RuledRequest: Sendable {
   /// Judges the requests and their responses.
   let engine: CacheEngine
+  /// Judges what handlers of this process respond to them.
+  let localEngine: CacheEngine
   /// Whether the cache takes no part.
   let isBypassed: Bool
   /// Whether a stored response may answer without a look at more than its front.
@@ -44,6 +46,7 @@ final class RuledRequest: Sendable {
     // A response that was stored before the rule has other selecting fields.
     allowsPlainHits = !isBypassed && ruling.selectingNames.isEmpty
     engine = CacheEngine(configuration)
+    localEngine = engine.local
   }
 
   /// Whether the request changes before it is looked up.

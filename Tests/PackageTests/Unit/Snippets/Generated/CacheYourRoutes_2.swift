@@ -6,14 +6,11 @@
 
 import HTTPCacheHummingbird
 import Hummingbird
-import Logging
 
 private func CacheYourRoutes_2() async throws {
-  func addMiddlewares(to router: Router<BasicRequestContext>, cache: HTTPCache) {
-    router.add(middleware: LogRequestsMiddleware(.info))
-    router.add(middleware: MetricsMiddleware())
-    router.add(middleware: CORSMiddleware(allowOrigin: .originBased))
-    router.add(middleware: CacheMiddleware(cache: cache))
-    router.add(middleware: FileMiddleware(cacheControl: .init([(.init(type: .image), [.public, .maxAge(3600)])])))
+  func addProducts(to router: Router<BasicRequestContext>) {
+    router.group("products").caching(.seconds(60), staleIfError: .seconds(600), groups: ["products"])
+      .get(":id") { _, _ in "a product" }
+      .get("new") { _, _ in Response(status: .ok).caching(.noStore) }
   }
 }

@@ -5,17 +5,17 @@
 // `make snippets` writes this file.
 
 import HTTPCacheHummingbird
-import Hummingbird
 
 private func CacheYourRoutes_3() async throws {
-  func addShops(to router: Router<BasicRequestContext>, cache: HTTPCache) {
-    let caching = CacheMiddleware<BasicRequestContext>(
-      cache: cache, validator: .none,
-      partition: { request, _ in request.uri.queryParameters["shop"].map { String($0) } },
-      shouldIntercept: { request, _ in !request.uri.path.hasPrefix("/shops/admin") })
-    router.group("shops").add(middleware: caching)
-      .get("prices") { _, _ in
-        Response(status: .ok).caching(.public, maxAge: .seconds(10))
-      }
+  func cache() throws -> HTTPCache {
+    var configuration = HTTPCache.Configuration(kind: .shared)
+    configuration.cacheRules = try CacheRules([
+      CacheRule(paths: ["/products/*"]) {
+        $0.defaultLifetime = .seconds(60)
+        $0.ignoredParameters = .allBut(["page", "order"])
+      },
+      CacheRule(paths: ["/admin/*"]) { $0.isBypassed = true },
+    ])
+    return try HTTPCache(configuration)
   }
 }

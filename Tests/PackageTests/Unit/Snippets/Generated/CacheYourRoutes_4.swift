@@ -8,12 +8,11 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_4() async throws {
-  func addChanges(to router: Router<BasicRequestContext>) {
-    router.put("articles/:id") { _, context in
-      let cache = try context.cache
-      cache.invalidate(group: "articles")
-      cache.invalidate("/front-page")
-      return HTTPResponse.Status.noContent
+  func addPrices(to router: Router<BasicRequestContext>) {
+    router.group("prices").caching(.seconds(60), groups: ["prices"], clients: .noStore)
+      .get(":id") { _, _ in "a price" }
+    router.get("stock") { _, _ in
+      Response(status: .ok).caching(.public, maxAge: .seconds(10), clients: .noCache)
     }
   }
 }

@@ -8,7 +8,11 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_5() async throws {
-  func application(of router: Router<BasicRequestContext>) -> some ApplicationProtocol {
-    Application(responder: router.buildCachingResponder())
+  func addPage(to router: Router<BasicRequestContext>, version: @escaping @Sendable () async throws -> Int) {
+    router.get("page") { request, _ -> Response in
+      if try request.isCurrent(etag: "\(await version())") { return .notModified }
+      return Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "…")))
+        .caching(.public, maxAge: .seconds(60), groups: ["pages"])
+    }
   }
 }
