@@ -27,12 +27,14 @@ extension CacheMiddleware {
       return try await cache.respond(
         to: head, begun: pending, body: content, partition: partition,
         from: LocalOrigin(background: background)
-      ) { try await desk.run($0, $1) }
+      ) { try await desk.run($0, $1, traced: cache.tracer?.context) }
     }()
     var result: HandlerResult?
     while let ask = await desk.next() {
-      let latest = await run(
-        ask.head, body: RequestBody(ask.content) ?? request.body, context, route, next)
+      // The spans of the handler are parts of the fetch, whose task waits for it.
+      let latest = await inContext(ask.traced) {
+        await run(ask.head, body: RequestBody(ask.content) ?? request.body, context, route, next)
+      }
       // The fetch goes on for the requests that wait for it, with a handler that is not cancelled.
       ask.reply(
         latest.error != nil && Task.isCancelled ? .failure(TransportAbandoned()) : .success(latest.response))
@@ -82,8 +84,36 @@ extension CacheMiddleware {
         try await HandlerResult(next(request, context), to: head.method, route, in: task)
       }
     } catch {
+      if let result = await resultOfGet(request, context, task) { return result }
       return await HandlerResult(failure: error, of: request, context)
     }
+  }
+
+  /// Runs the handler for GET in the place of the one for HEAD, if the path has none (RFC 9110 §9.3.2): a stored response to
+  /// GET would also answer.
+  ///
+  /// - Returns: `nil` if the path has a route for HEAD, or none for GET.
+  private func resultOfGet(_ request: Request, _ context: Context, _ task: CachingTask) async
+    -> HandlerResult?
+  {
+    // Hummingbird's router says so in the context.
+    guard request.method == .head, context.endpointPath == "NotFound", let entrance = task.entrance else {
+      return nil
+    }
+    var head = request.head
+    head.method = .get
+    // Only GET has ranges (§14.2).
+    head.headerFields[.range] = nil
+    let run = BackgroundRun.transport(for: cache, through: entrance)
+    guard let response = try? await run(head, .empty), response.head.status != .notFound else { return nil }
+    var answer = Response(status: response.head.status, headers: response.head.headerFields)
+    if !response.head.headerFields.contains(.contentLength) { answer = answer.withoutLength() }
+    return try? await HandlerResult(answer, to: .head)
+  }
+
+  private func inContext<Result>(_ traced: (any Sendable)?, _ work: () async -> Result) async -> Result {
+    guard let traced, let tracer = cache.tracer else { return await work() }
+    return await tracer.run(in: traced, work)
   }
 
   /// Returns the handler's own response, which is not stored, with the fields of the cache.
@@ -96,6 +126,12 @@ extension CacheMiddleware {
     var own = result.original
     own.head = response.head
     own.headers.removeOwnCacheControl()
+    if request.method == .head, own.status != .notModified, own.status != .noContent,
+      !own.headers.contains(.contentLength)
+    {
+      // As in the routes for HEAD that Hummingbird generates: without a length, SwiftNIO would write a last chunk.
+      own.headers[.contentLength] = "0"
+    }
     return own
   }
 }

@@ -14,7 +14,11 @@ import Hummingbird
 ///
 /// The request of a revalidation passes through all middlewares, with a copy of the context that the application made
 /// for the client's request. It has no content, and the conditions of the cache in place of the client's. A context
-/// may thus be in use for longer than its request.
+/// may thus be in use for longer than its request. Middlewares recognise these requests by
+/// `RequestContext.isRequestOfCache`.
+///
+/// A HEAD request for a path without a route for HEAD gets what a GET would get: the request for it passes through the
+/// middlewares, likewise.
 public struct CachingResponder<Base: HTTPResponder>: HTTPResponder where Base.Context: RequestContext {
   private let base: Base
 
@@ -31,6 +35,18 @@ public struct CachingResponder<Base: HTTPResponder>: HTTPResponder where Base.Co
       try await base.respond(to: request, context: context)
     }
   }
+}
+
+extension RequestContext {
+  /// Whether the cache, and not a client, has sent the request that this task handles: to revalidate a response in the
+  /// background, or for a GET in the place of a HEAD.
+  ///
+  /// Middlewares use it to leave such requests out of rate limits, metrics and logs:
+  ///
+  /// ```swift
+  /// guard !context.isRequestOfCache else { return try await next(request, context) }
+  /// ```
+  public var isRequestOfCache: Bool { CachingTask.current?.run != nil }
 }
 
 extension HTTPResponderBuilder where Responder.Context: RequestContext {

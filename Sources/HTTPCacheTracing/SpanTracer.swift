@@ -25,6 +25,13 @@ struct SpanTracer<Base: Tracer>: CacheTracer {
     }
   }
 
+  var context: (any Sendable)? { ServiceContext.current }
+
+  func run<Result>(in context: any Sendable, _ work: () async throws -> Result) async rethrows -> Result {
+    guard let context = context as? ServiceContext else { return try await work() }
+    return try await ServiceContext.withValue(context) { try await work() }
+  }
+
   func traceHit(_ response: CachedResponse, to request: HTTPRequest) {
     let span = tracer.startSpan(TracedStep.answer.name, ofKind: .internal)
     span.updateAttributes { $0.add(request) }

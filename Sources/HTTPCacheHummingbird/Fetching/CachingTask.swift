@@ -11,7 +11,7 @@ import NIOCore
 struct CachingTask: Sendable {
   /// Runs all of the application for a request; `nil` without a ``CachingResponder``.
   var entrance: Entrance?
-  /// Set in a background revalidation.
+  /// Set in a run that the cache starts: a background revalidation, or a GET in the place of a HEAD.
   var run: BackgroundRun?
   /// Set behind a middleware.
   var route: RouteCache.Storage?
@@ -30,7 +30,7 @@ struct CachingTask: Sendable {
   }
 }
 
-/// A background revalidation on its way through the application.
+/// A request of the cache, such as a background revalidation, on its way through the application.
 final class BackgroundRun: Sendable {
   private let cache: HTTPCache
   private let response = Mutex<TransportResponse?>(nil)

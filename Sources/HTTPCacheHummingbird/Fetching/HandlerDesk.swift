@@ -15,6 +15,8 @@ final class HandlerDesk: Sendable {
     let head: HTTPRequest
     /// The content, if it is in memory; otherwise the handler reads that of the client's request.
     let content: MessageBody
+    /// The context in which the fetch is recorded; `nil` if it is not.
+    let traced: (any Sendable)?
     fileprivate let ticket: Ticket
 
     /// Gives the fetch its response, unless it was cancelled.
@@ -78,9 +80,12 @@ final class HandlerDesk: Sendable {
 
   /// Asks for a run of the handler, and waits for its response.
   ///
+  /// - Parameter traced: the context in which the fetch is recorded.
   /// - Throws: `TransportAbandoned` if the request's task is over; `CancellationError`.
-  func run(_ head: HTTPRequest, _ content: MessageBody) async throws -> TransportResponse {
-    let ask = Ask(head: head, content: content, ticket: Ticket())
+  func run(
+    _ head: HTTPRequest, _ content: MessageBody, traced: (any Sendable)?
+  ) async throws -> TransportResponse {
+    let ask = Ask(head: head, content: content, traced: traced, ticket: Ticket())
     let (isClosed, server) = state.withLock { state in
       if state.isClosed { return (true, nil as CheckedContinuation<Ask?, Never>?) }
       defer { state.server = nil }

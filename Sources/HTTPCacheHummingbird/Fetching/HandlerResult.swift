@@ -26,6 +26,11 @@ struct HandlerResult: Sendable {
     try await self.init(response, to: method, route.validator, in: task, error: nil)
   }
 
+  /// Makes the result of a response that has its validators.
+  init(_ response: Response, to method: HTTPRequest.Method) async throws {
+    try await self.init(response, to: method, .none, in: nil, error: nil)
+  }
+
   /// Makes the result of a handler that threw.
   ///
   /// An `HTTPResponseError` is a response, which may be stored if it says so: a 404 with `Cache-Control`. Hummingbird

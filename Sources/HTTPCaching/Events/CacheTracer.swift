@@ -12,6 +12,12 @@ package protocol CacheTracer: Sendable {
     _ step: TracedStep, of request: HTTPRequest, _ work: (any TracedSpan) async throws -> Result
   ) async rethrows -> Result
 
+  /// The context of the present task: what is recorded in it is a part of the step that runs; `nil` if there is none.
+  var context: (any Sendable)? { get }
+
+  /// Runs something in the context of another task, which waits for it.
+  func run<Result>(in context: any Sendable, _ work: () async throws -> Result) async rethrows -> Result
+
   /// Records an answer from memory that was given without waiting.
   func traceHit(_ response: CachedResponse, to request: HTTPRequest)
 }
@@ -37,6 +43,21 @@ package protocol TracedSpan: Sendable {
   func link(to context: any Sendable)
   func record(_ response: CachedResponse)
   func record(_ status: HTTPResponse.Status)
+}
+
+extension CacheTracer {
+  package var context: (any Sendable)? { nil }
+
+  package func run<Result>(
+    in context: any Sendable, _ work: () async throws -> Result
+  ) async rethrows -> Result {
+    try await work()
+  }
+}
+
+extension HTTPCache {
+  /// What records the steps of requests; `nil` if nothing does.
+  package var tracer: (any CacheTracer)? { configuration.tracer }
 }
 
 extension HTTPCache.Configuration {

@@ -152,10 +152,14 @@ struct Client {
 struct Setting {
   let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
   let cache: HTTPCache
-  let router = Router(options: .autoGenerateHeadEndpoints)
+  let router: Router<BasicRequestContext>
   let events = Events()
 
-  init(configure: (inout HTTPCache.Configuration) -> Void = { _ in }) throws {
+  init(
+    options: RouterOptions = .autoGenerateHeadEndpoints,
+    configure: (inout HTTPCache.Configuration) -> Void = { _ in }
+  ) throws {
+    router = Router(options: options)
     var configuration = HTTPCache.Configuration(kind: .shared)
     configuration.name = "test"
     let events = events
