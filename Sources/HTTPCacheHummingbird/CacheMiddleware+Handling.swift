@@ -81,7 +81,9 @@ extension CacheMiddleware {
     task.route = route
     do {
       return try await CachingTask.$current.withValue(task) {
-        try await HandlerResult(next(request, context), to: head.method, route, in: task)
+        var response = try await next(request, context)
+        response.settleCacheControl(declared: route.declaration)
+        return try await HandlerResult(response, to: head.method, route, in: task)
       }
     } catch {
       if let result = await resultOfGet(request, context, task) { return result }

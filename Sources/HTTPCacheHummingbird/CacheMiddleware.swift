@@ -92,7 +92,9 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     if let shouldIntercept, !shouldIntercept(request, context) {
-      return try await next(request, context)
+      var response = try await next(request, context)
+      if CachingTask.current?.route == nil { response.headers.removeOwnCacheControl() }
+      return response
     }
     var head = request.head
     if head.authority == nil { head.authority = defaultAuthority }

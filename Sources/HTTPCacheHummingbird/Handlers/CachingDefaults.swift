@@ -13,12 +13,13 @@ import Hummingbird
 ///   .get(":id") { _, context in try await product(context) }
 /// ```
 ///
-/// The successful responses and redirects (2xx and 3xx) to GET, HEAD and QUERY get the `Cache-Control` of the declaration if
+/// The successful responses and permanent redirects (2xx, 301 and 308) to GET, HEAD and QUERY get the `Cache-Control` of the declaration if
 /// they have no field about caching, and set no cookies. What a handler says itself counts, and among several declarations
 /// that of the innermost group. All of these responses get the groups and `Vary`, in addition to their own.
 ///
 /// Add it behind the ``CacheMiddleware``. In front of it, the fields would be only for clients.
 public struct CachingDefaults<Context: RequestContext>: RouterMiddleware {
+  private let sharing: CacheSharing
   private let declare: @Sendable (inout Response) -> Void
   private let vary: [HTTPField.Name]
   private let groups: [String]
@@ -43,7 +44,12 @@ public struct CachingDefaults<Context: RequestContext>: RouterMiddleware {
         sharing, maxAge: maxAge, sharedMaxAge: sharedMaxAge, staleWhileRevalidate: staleWhileRevalidate,
         staleIfError: staleIfError, directives: directives, clients: clients)
     }
-    (self.vary, self.groups) = (vary, groups)
+    (self.sharing, self.vary, self.groups) = (sharing, vary, groups)
+  }
+
+  /// Other redirects may depend on who is signed in.
+  private static func isDeclared(_ status: HTTPResponse.Status) -> Bool {
+    (200...299).contains(status.code) || status == .movedPermanently || status == .permanentRedirect
   }
 
   /// Runs the handler, and adds to its response.
@@ -51,11 +57,14 @@ public struct CachingDefaults<Context: RequestContext>: RouterMiddleware {
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
   ) async throws -> Response {
     var response = try await next(request, context)
+    // A 304 confirms what is stored: fields of a group would replace those of the handler's own (RFC 9111 §3.2).
     let isRetrieval = request.method == .get || request.method == .head || request.method.isQuery
-    guard isRetrieval, (200...399).contains(response.status.code)
-    else { return response }
-    if !response.declaresCaching {
+    guard isRetrieval, Self.isDeclared(response.status) else { return response }
+    // Some directives also permit to store responses to requests with credentials (RFC 9111 §3.5).
+    let isForAll = sharing != .anonymous || !request.headers.contains(.authorization)
+    if isForAll, !response.declaresCaching {
       declare(&response)
+      CachingTask.current?.route?.declaration = response.headers[.cacheControl]
       // Without a cache, nothing would remove the field.
       if CachingTask.current?.route == nil { response.headers.removeOwnCacheControl() }
     }

@@ -137,6 +137,29 @@ extension Response {
     return response
   }
 
+  /// Makes what is said for this cache alone agree with what a handler, or a middleware behind this cache, has said since.
+  ///
+  /// - Parameter declared: the `Cache-Control` that a group has declared.
+  mutating func settleCacheControl(declared: String?) {
+    guard let name = HTTPField.Name.ownCacheControl else { return }
+    let setsCookies = headers.contains(.setCookie)
+    if headers.contains(name) {
+      let isOwn = [CacheRestriction.noCache, .noStore].contains { $0.directive == headers[.cacheControl] }
+      // Cookies are not for others, and another restriction counts for this cache as well.
+      if setsCookies || !isOwn { headers[name] = nil }
+    } else if status == .notModified {
+      // The field of the stored response would outlast what the handler says now.
+      if setsCookies {
+        headers[name] = "private"
+      } else if let control = headers[.cacheControl] {
+        headers[name] = control
+      }
+    } else if setsCookies, let declared, declared == headers[.cacheControl] {
+      // The group has not seen the cookies of a middleware in front of it.
+      headers[.cacheControl] = nil
+    }
+  }
+
   mutating func add(vary: [HTTPField.Name], groups: [String]) {
     if !vary.isEmpty {
       // One line, without the names that it already has.

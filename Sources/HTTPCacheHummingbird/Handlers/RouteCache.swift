@@ -77,6 +77,7 @@ public struct RouteCache: Sendable {
     private let request: HTTPRequest
     private let outer: Storage?
     private let chosen: Mutex<ResponseValidator>
+    private let declared = Mutex<String?>(nil)
 
     init(
       _ cache: HTTPCache, _ request: HTTPRequest, _ partition: String?, _ validator: ResponseValidator,
@@ -95,6 +96,12 @@ public struct RouteCache: Sendable {
     var validator: ResponseValidator {
       get { chosen.withLock { $0 } }
       set { chosen.withLock { $0 = newValue } }
+    }
+
+    /// The `Cache-Control` that a group has declared for the response; `nil` if none has.
+    var declaration: String? {
+      get { declared.withLock { $0 } }
+      set { declared.withLock { $0 = newValue } }
     }
 
     /// Whether a request belongs to this one: a second middleware of the same cache gets it. A request that a handler

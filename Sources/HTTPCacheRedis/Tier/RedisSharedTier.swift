@@ -331,7 +331,7 @@ public final class RedisSharedTier: SharedTier {
 
   /// Deletes the entries that no node will use again. See `SharedTier.reclaim(where:)`.
   ///
-  /// It asks for some hundred keys at a time, and waits for each answer: the server serves others in between. The entries of a
+  /// It asks for some keys at a time, and pauses in between: lookups share the connections, and wait for 20 ms only. The entries of a
   /// cluster are left to expire.
   public func reclaim(where isRemoved: @escaping @Sendable (_ head: [UInt8]) -> Bool) async throws -> Int {
     guard !isCluster else { return 0 }
@@ -340,7 +340,7 @@ public final class RedisSharedTier: SharedTier {
       try Task.checkCancellation()
       let deadline = deadline(in: configuration.requestTimeout)
       let reply = try await send(
-        [Array("SCAN".utf8), cursor, Array("MATCH".utf8), keys.everyEntry, Array("COUNT".utf8), bytes(256)],
+        [Array("SCAN".utf8), cursor, Array("MATCH".utf8), keys.everyEntry, Array("COUNT".utf8), bytes(32)],
         key: nil, until: deadline)
       guard let parts = reply.elements, parts.count == 2, let next = parts[0].bytes,
         let found = parts[1].elements
@@ -348,6 +348,7 @@ public final class RedisSharedTier: SharedTier {
       let entries = found.compactMap(\.bytes).filter(keys.isEntry)
       if !entries.isEmpty { count += try await reclaim(entries, where: isRemoved, until: deadline) }
       cursor = next
+      try await Task.sleep(for: .milliseconds(2))
     } while cursor != bytes(0)
     return count
   }

@@ -17,7 +17,9 @@ extension ResponseStore {
 
   /// Returns a request with the target that stands for its own.
   func keyed(_ request: HTTPRequest) -> HTTPRequest {
-    guard configuration.targetRule != nil || ruleTable != nil,
+    guard
+      configuration.targetRule != nil
+        || request.path?.utf8.contains(UInt8(ascii: "?")) == true && ruleTable != nil,
       let target = TargetURI(request).map({ self.keyed($0) })
     else { return request }
     var keyed = request

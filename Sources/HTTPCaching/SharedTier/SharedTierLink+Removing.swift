@@ -88,7 +88,8 @@ extension SharedTierLink {
       let count = try await tier.reclaim { [weak self] in self?.isRemoved(head: $0) ?? false }
       state.withLock { $0.statistics.reclaimed += count }
     } catch {
-      if !(error is CancellationError) { failed(error) }
+      // Requests do not need it: what is left expires. A user without the right to search must not make the tier unavailable.
+      if !(error is CancellationError) { state.withLock { $0.statistics.errors += 1 } }
     }
   }
 

@@ -22,7 +22,7 @@ struct CacheRequestTests {
       _ request: Request, context: BasicRequestContext,
       next: (Request, BasicRequestContext) async throws -> Response
     ) async throws -> Response {
-      context.isRequestOfCache ? cache.next() : clients.next()
+      _ = context.isRequestOfCache ? cache.next() : clients.next()
       return try await next(request, context)
     }
   }

@@ -96,6 +96,89 @@ struct DeclarationTests {
     }
   }
 
+  @Test(
+    "What permits to share a response to an authorised request does not, unless the declaration is public",
+    arguments: [(Duration.seconds(60), []), (nil, [.mustRevalidate]), (nil, [.proxyRevalidate])]
+      as [(Duration?, [CacheDirective])])
+  func credentials(sharedMaxAge: Duration?, directives: [CacheDirective]) async throws {
+    setting.router.group().caching(.seconds(60), sharedMaxAge: sharedMaxAge, directives: directives)
+      .get("a") { _, _ in Response("a") }
+    try await setting.run { server in
+      try await server.send(.get, "/a", [("authorization", "Basic YTpi")])
+      let other = try await server.send(.get, "/a")
+      #expect(!other.isHit)
+      let third = try await server.send(.get, "/a")
+      #expect(third.isHit)
+    }
+  }
+
+  @Test("A 304 of a handler keeps what the handler said before: the group adds nothing to it")
+  func notModified() async throws {
+    setting.router.group().caching(.seconds(60), vary: [.acceptEncoding], groups: ["group"])
+      .get("a") { [runs] request, _ -> Response in
+        runs.next()
+        if try request.isCurrent(etag: "1") { return .notModified }
+        return Response("a").caching(
+          .public, maxAge: .seconds(5), vary: [.acceptLanguage], groups: ["own"])
+      }
+    try await setting.run { server in
+      for run in 1...2 {
+        let reply = try await server.send(.get, "/a", [("accept-language", "de")])
+        #expect(runs.count == run && reply["cache-control"] == "public, max-age=5")
+        #expect(reply["vary"]?.contains("Accept-Language") == true)
+        #expect(reply["cache-groups"] == #""own", "group""#)
+        setting.clock.advance(seconds: 6)
+      }
+      // Not for another language.
+      let other = try await server.send(.get, "/a", [("accept-language", "en")])
+      #expect(!other.isHit && runs.count == 3)
+    }
+  }
+
+  @Test("Redirects that may depend on the user are not declared", arguments: [302, 303, 307])
+  func redirects(status: Int) async throws {
+    setting.router.group().caching(.seconds(60)).get("a") { _, _ in
+      Response("", .init(code: status), [.location: "/login"])
+    }
+    try await setting.run { server in
+      let reply = try await server.send(.get, "/a")
+      #expect(reply.status == status && reply["cache-control"] == nil)
+    }
+  }
+
+  private struct Session: RouterMiddleware {
+    typealias Context = BasicRequestContext
+
+    let fields: HTTPFields
+
+    func handle(
+      _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+    ) async throws -> Response {
+      var response = try await next(request, context)
+      for field in fields { response.headers[field.name] = field.value }
+      return response
+    }
+  }
+
+  @Test(
+    "What a middleware in front of the group adds counts: cookies, or another restriction",
+    arguments: [[.setCookie: "id=1"], [.cacheControl: "private"]] as [HTTPFields],
+    [(CacheSharing.anonymous, nil), (.public, nil), (.anonymous, .noStore), (.public, .noCache)]
+      as [(CacheSharing, CacheRestriction?)])
+  func middlewares(fields: HTTPFields, declaration: (CacheSharing, CacheRestriction?)) async throws {
+    setting.router.add(middleware: Session(fields: fields))
+    setting.router.group()
+      .caching(.seconds(60), sharing: declaration.0, sharedMaxAge: .seconds(60), clients: declaration.1)
+      .get("a") { _, _ in Response("a") }
+    try await setting.run { server in
+      for _ in 0..<2 {
+        let reply = try await server.send(.get, "/a")
+        #expect(!reply.isHit && reply[Self.ownField] == nil)
+        for field in fields { #expect(reply[field.name.canonicalName] == field.value) }
+      }
+    }
+  }
+
   @Test("Without a cache, a declaration is for clients")
   func withoutCache() async throws {
     let router = Router()
@@ -196,6 +279,39 @@ struct DeclarationTests {
         let second = try await server.send(.get, "/a")
         #expect(second.isHit && runs.count == run)
         setting.clock.advance(seconds: 90)
+      }
+    }
+  }
+
+  @Test("Cookies keep a response from the store", arguments: [CacheSharing.anonymous, .public])
+  func serverOnlyCookies(sharing: CacheSharing) async throws {
+    setting.router.get("a") { _, _ in
+      Response("a", .ok, [.setCookie: "id=1"]).caching(sharing, maxAge: .seconds(60), clients: .noStore)
+    }
+    try await setting.run { server in
+      for _ in 0..<2 {
+        let reply = try await server.send(.get, "/a")
+        #expect(!reply.isHit)
+      }
+    }
+  }
+
+  @Test(
+    "A 304 with another restriction, or with cookies, counts",
+    arguments: [[.cacheControl: "no-store"], [.cacheControl: "private"], [.setCookie: "id=1"]] as [HTTPFields]
+  )
+  func serverOnlyRestricted(fields: HTTPFields) async throws {
+    setting.router.get("a") { request, _ -> Response in
+      if try request.isCurrent(etag: "1") { return Response(status: .notModified, headers: fields) }
+      return Response("a").caching(.public, maxAge: .seconds(60), clients: .noStore)
+    }
+    try await setting.run { server in
+      try await server.send(.get, "/a")
+      setting.clock.advance(seconds: 90)
+      for _ in 0..<2 {
+        let reply = try await server.send(.get, "/a")
+        #expect(!reply.isHit && reply.text == "a")
+        #expect(reply[Self.ownField] == nil)
       }
     }
   }

@@ -10,8 +10,7 @@ import HTTPCaching
 private func HTTPCacheRedis_1() async throws {
   func sharedCache() throws -> HTTPCache {
     var configuration = HTTPCache.Configuration(kind: .shared)
-    let tier = try RedisSharedTier("redis://cache.internal/0")
-    configuration.sharedTier = .init(tier)
+    configuration.sharedTier = try .redis("redis://cache.internal/0")
     return try HTTPCache(configuration)
   }
 }
