@@ -139,7 +139,7 @@ extension RequestContext {
   }
 }
 
-/// `RequestContext.cache` was used where there is none.
+/// A task that has no cache has used `RequestContext.cache`.
 public struct RouteCacheError: Error, CustomStringConvertible {
   public var description: String {
     """

@@ -12,7 +12,7 @@ package protocol CacheTracer: Sendable {
     _ step: TracedStep, of request: HTTPRequest, _ work: (any TracedSpan) async throws -> Result
   ) async rethrows -> Result
 
-  /// The context of the present task: what is recorded in it is a part of the step that runs; `nil` if there is none.
+  /// The context of the present task, to record further steps as parts of the one that runs; `nil` outside of a step.
   var context: (any Sendable)? { get }
 
   /// Runs something in the context of another task, which waits for it.

@@ -250,6 +250,21 @@ struct SharedTierTests {
     #expect(fleet.origin.requests.count == 6)
   }
 
+  @Test("A tier that cannot be searched stays available, and what fails is counted")
+  func unsearchable() async throws {
+    let fleet = try await SharedFleet(1)
+    let node = fleet.nodes[0]
+    for number in 1...2 * SharedTierLink.failureLimit {
+      node.cache.remove(.group("one"))
+      await node.link.deliverRemovals()
+      node.tier.fault = .failing
+      await node.link.reclaim()
+      node.tier.fault = .none
+      #expect(node.statistics.errors == number && node.statistics.isAvailable)
+    }
+    #expect(!node.events.all.contains(.sharedTierUnavailable))
+  }
+
   @Test("A private cache shares its removals, and none of its responses")
   func privateCache() async throws {
     let fleet = try await SharedFleet(2, kind: .private)

@@ -10,8 +10,8 @@ import HTTPCaching
 private func SharingATier_2() async throws {
   func priceChanged(_ product: TargetURI, in cache: HTTPCache) async throws {
     cache.remove(.group("prices", of: product))
-    // Only where the next response must not be an old one anywhere, such as before the page of an editor is shown.
+    // Only if no process may serve an old response after this.
     let reach = await cache.confirmRemovals()
-    if reach != .everywhere { print("Another process may serve the old price for two seconds.") }
+    if reach != .everywhere { print("Another process may serve the old price until it is told, two seconds at most.") }
   }
 }
