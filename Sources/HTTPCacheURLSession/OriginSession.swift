@@ -62,26 +62,24 @@ final class OriginSession: Sendable {
     outgoing.httpMethod = request.method.rawValue
     outgoing.httpBodyStream = nil
     outgoing.httpBody = nil
-    let file = (body.stream as? FileContent).map { URL(fileURLWithPath: $0.path.string) }
-    if let file {
+    var content: OutgoingContent?
+    if let file = body.stream as? FileContent {
+      content = try await OutgoingContent(file: file.path)
       // For the application's closure to read.
-      outgoing.httpBodyStream = willSend.flatMap { _ in InputStream(url: file) }
+      outgoing.httpBodyStream = willSend.flatMap { _ in InputStream(fileAtPath: file.path.string) }
     } else {
-      let content = try await body.collect(upTo: .max)
-      if !content.isEmpty { outgoing.httpBody = Data(content) }
+      let bytes = try await body.collect(upTo: .max)
+      if !bytes.isEmpty { outgoing.httpBody = Data(bytes) }
     }
     if let willSend { outgoing = try willSend(outgoing) }
-    let task: URLSessionDataTask
-    if let file, outgoing.httpBody == nil {
-      outgoing.httpBodyStream = nil
-      task = session.uploadTask(with: outgoing, fromFile: file)
-    } else {
-      task = session.dataTask(with: outgoing)
-    }
+    if let bytes = outgoing.httpBody { content = bytes.isEmpty ? nil : .bytes(bytes) }
+    outgoing.httpBodyStream = nil
+    outgoing.httpBody = nil
+    let task = Platform.task(of: session, sending: content, with: outgoing)
     // A temporary file is removed with the content.
     defer { withExtendedLifetime(body) {} }
     return try await transfers.start(
-      SessionTransfer(task, session.delegateQueue, challenge, progress, lease), task)
+      SessionTransfer(task, content, session.delegateQueue, challenge, progress, lease), task)
   }
 }
 
@@ -119,9 +117,19 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
     totalBytesExpectedToSend: Int64
   ) {
-    transfer(task)?.progress?(
-      Int(totalBytesSent), totalBytesExpectedToSend > 0 ? Int(totalBytesExpectedToSend) : nil)
+    guard let transfer = transfer(task) else { return }
+    transfer.progress?(Int(totalBytesSent), transfer.content?.length)
   }
+
+  #if canImport(FoundationNetworking)
+    /// The server has closed a connection that was open, before it answered: the content is sent once more.
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask,
+      needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+    ) {
+      completionHandler(transfer(task)?.content.map { ContentStream($0) })
+    }
+  #endif
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     running.mutex.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.completed(error)
@@ -217,6 +225,8 @@ private final class SessionTransfer: Sendable {
 
   let challenge: BasicChallenge
   let progress: HTTPCacheSession.Progress?
+  /// The content of the request; `nil` if it has none.
+  let content: OutgoingContent?
   private let task: URLSessionDataTask
   private let lease: OriginSessions.Lease
   /// The session's delegate queue.
@@ -225,18 +235,19 @@ private final class SessionTransfer: Sendable {
   private let arrivals: ArrivingContent.Arrivals
 
   init(
-    _ task: URLSessionDataTask, _ queue: OperationQueue, _ challenge: BasicChallenge,
-    _ progress: HTTPCacheSession.Progress?, _ lease: OriginSessions.Lease
+    _ task: URLSessionDataTask, _ content: OutgoingContent?, _ queue: OperationQueue,
+    _ challenge: BasicChallenge, _ progress: HTTPCacheSession.Progress?, _ lease: OriginSessions.Lease
   ) {
     self.task = task
+    self.content = content
     self.queue = queue
     self.challenge = challenge
     self.progress = progress
     self.lease = lease
     // If the reader leaves before the end, the rest is not needed.
-    let (content, arrivals) = ArrivingContent.make { Self.cancel(task, on: queue) }
+    let (arriving, arrivals) = ArrivingContent.make { Self.cancel(task, on: queue) }
     self.arrivals = arrivals
-    state.withLock { $0.content = content }
+    state.withLock { $0.content = arriving }
   }
 
   /// Cancels a task on the session's delegate queue, between two calls of the delegate.

@@ -57,6 +57,19 @@
       URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
 
+    static func task(
+      of session: URLSession, sending content: OutgoingContent?, with request: URLRequest
+    ) -> URLSessionDataTask {
+      var request = request
+      switch content {
+      case .file(let path, _):
+        return session.uploadTask(with: request, fromFile: URL(fileURLWithPath: path.string))
+      case .bytes(let bytes): request.httpBody = bytes
+      case nil: break
+      }
+      return session.dataTask(with: request)
+    }
+
     static func urgently(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {
       queue.addOperation(work)
     }

@@ -59,6 +59,24 @@
       return session
     }
 
+    /// Makes a task that sends a request with its content.
+    ///
+    /// Foundation would read a file ahead on another thread, and ends the process if the task is cancelled meanwhile. And
+    /// it cannot send data or a file a second time: when a connection that was open turns out to be closed, only the head
+    /// would be repeated, and the origin would wait for the content. So all content is a stream, which it can ask for again.
+    static func task(
+      of session: URLSession, sending content: OutgoingContent?, with request: URLRequest
+    ) -> URLSessionDataTask {
+      guard let content else { return session.dataTask(with: request) }
+      var request = request
+      request.httpBodyStream = ContentStream(content)
+      // Foundation sends the content of a stream in chunks, because it does not ask for the length. For libcurl, a field
+      // with a blank value stands in for its own and is not sent.
+      request.setValue("\(content.length)", forHTTPHeaderField: "Content-Length")
+      request.setValue(" ", forHTTPHeaderField: "Transfer-Encoding")
+      return session.dataTask(with: request)
+    }
+
     /// Does something on the delegate queue of a session to origins, before the calls that wait there.
     static func urgently(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {
       if let queue = queue as? PacedQueue { queue.addUrgentOperation(work) } else { queue.addOperation(work) }

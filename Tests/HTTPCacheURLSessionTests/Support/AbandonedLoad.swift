@@ -58,8 +58,8 @@
       }
       // What is larger than a piece of a read is on disk only.
       cache = try HTTPCache(.init(memoryCapacity: 4 << 20, diskCapacity: 16 << 20, directory: folder))
-      session = HTTPCacheSession(cache: cache, configuration: .ephemeral.patient)
-      urlSession = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
+      session = HTTPCacheSession(cache: cache, configuration: .plain)
+      urlSession = URLSession(configuration: .caching(with: cache, base: .plain))
       for place in [Place.memory, .disk] {
         #expect(try await session.data(from: url(place.rawValue)).0.count == place.size)
       }

@@ -33,7 +33,7 @@ enum CancellationLoad {
       if kind == .hit { _ = try await setting.load("/hit") }
       let delegate = Endings()
       let session = URLSession(
-        configuration: .caching(with: setting.cache, base: .ephemeral.patient), delegate: delegate,
+        configuration: .caching(with: setting.cache, base: .plain), delegate: delegate,
         delegateQueue: nil)
       try await withThrowingTaskGroup(of: String?.self) { group in
         for number in 0..<rounds * atOnce {

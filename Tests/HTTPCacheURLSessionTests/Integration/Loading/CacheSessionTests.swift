@@ -29,7 +29,7 @@ struct CacheSessionTests {
     defer { try? FileManager.default.removeItem(at: folder) }
     try await Setting.with(configure: configure, handler) { setting async throws in
       let session = HTTPCacheSession(
-        cache: setting.cache, options: options, configuration: .ephemeral.patient)
+        cache: setting.cache, options: options, configuration: .plain)
       try await body(setting, session, folder)
     }
   }

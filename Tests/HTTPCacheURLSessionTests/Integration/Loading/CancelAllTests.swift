@@ -88,7 +88,7 @@ struct CancelAllTests {
       .init(fields: [.cacheControl: "max-age=60"], body: "abc", ending: .open, isChunked: true)
     } test: { setting async throws in
       let session = HTTPCacheSession(
-        cache: setting.cache, options: options, configuration: .ephemeral.patient)
+        cache: setting.cache, options: options, configuration: .plain)
       let (bytes, answer) = try await session.bytes(from: try #require(setting.request("/").url))
       #expect(answer.response.statusCode == 200)
       let read = EventCount()

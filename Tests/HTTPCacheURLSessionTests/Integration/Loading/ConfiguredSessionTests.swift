@@ -17,7 +17,7 @@ struct ConfiguredSessionTests {
   func setAfterwards() async throws {
     let cache = try HTTPCache()
     let origin = try await LoopbackOrigin.start { request in .init(body: request.fields[.userAgent] ?? "") }
-    let configuration = URLSessionConfiguration.caching(with: cache, base: .ephemeral.patient)
+    let configuration = URLSessionConfiguration.caching(with: cache, base: .plain)
     configuration.httpAdditionalHeaders = ["User-Agent": "reader/1"]
     let session = URLSession(configuration: configuration)
     let url = try #require(URL(string: origin.url()))

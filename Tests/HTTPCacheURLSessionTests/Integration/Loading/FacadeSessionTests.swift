@@ -61,7 +61,7 @@ struct FacadeSessionTests {
   @Test("A task can stand in for its request")
   func byTask() throws {
     let cache = HTTPURLCache(try HTTPCache())
-    let session = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+    let session = URLSession(configuration: URLSessionConfiguration.plain)
     let task = session.dataTask(with: try request())
     cache.storeCachedResponse(try response("x", to: request()), for: task)
     #expect(cache.cachedResponse(for: try request()) != nil)
@@ -91,7 +91,7 @@ struct FacadeSessionTests {
     let origin = try await LoopbackOrigin.start { _ in
       .init(fields: [.cacheControl: "max-age=60"], body: body, isChunked: true)
     }
-    let session = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
+    let session = URLSession(configuration: .caching(with: cache, base: .plain))
     let url = try #require(URL(string: origin.url()))
     let (data, answer) = try await session.data(from: url)
     #expect(data.count == body.utf8.count)

@@ -137,7 +137,7 @@ struct FoundationTrapTests {
       for expected in [CachedResponse.Source.network, .hit] {
         let recorder = Recorder()
         let session = URLSession(
-          configuration: .caching(with: setting.cache, base: .ephemeral.patient), delegate: recorder,
+          configuration: .caching(with: setting.cache, base: .plain), delegate: recorder,
           delegateQueue: nil)
         session.dataTask(with: try setting.request()).resume()
         let record = await recorder.finished()
@@ -213,7 +213,7 @@ struct FoundationTrapTests {
         #expect((error as? URLError)?.code == .unsupportedURL)
         let recorder = Recorder()
         let session = URLSession(
-          configuration: .caching(with: setting.cache, base: .ephemeral.patient), delegate: recorder,
+          configuration: .caching(with: setting.cache, base: .plain), delegate: recorder,
           delegateQueue: nil)
         session.downloadTask(with: request).resume()
         #expect(await recorder.finished().error?.contains("data task") == true)

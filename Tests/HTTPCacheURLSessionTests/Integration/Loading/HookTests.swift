@@ -34,7 +34,7 @@ struct HookTests {
   ) async throws {
     try await Setting.with(options: options, handler) { setting async throws in
       let session = HTTPCacheSession(
-        cache: setting.cache, options: options, configuration: .ephemeral.patient)
+        cache: setting.cache, options: options, configuration: .plain)
       try await body(setting) { path in
         let request = try setting.request(path)
         switch kind {

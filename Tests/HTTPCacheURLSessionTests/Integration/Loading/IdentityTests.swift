@@ -25,7 +25,7 @@ struct IdentityTests {
   private static func sessions(
     _ origin: Origin, with cache: HTTPCache, _ setUp: (_ user: String, URLSessionConfiguration) -> Void
   ) throws -> [URLSession] {
-    let first = URLSessionConfiguration.caching(with: cache, base: .ephemeral.patient)
+    let first = URLSessionConfiguration.caching(with: cache, base: .plain)
     setUp("A", first)
     let sessionA = URLSession(configuration: first)
     let second: URLSessionConfiguration
@@ -143,7 +143,7 @@ struct IdentityTests {
       .init(fields: [.cacheControl: "no-store"], body: request.fields[name] ?? "none")
     } test: { setting async throws in
       let configuration = URLSessionConfiguration.caching(
-        with: setting.cache, options: CachingOptions(), base: .ephemeral.patient, readsSessions: false
+        with: setting.cache, options: CachingOptions(), base: .plain, readsSessions: false
       ) { nil }
       configuration.httpAdditionalHeaders = ["X-Token": "A"]
       let first = URLSession(configuration: configuration)
@@ -169,7 +169,7 @@ struct IdentityTests {
       weak var released: URLSessionConfiguration?
       func session() -> URLSession {
         let configuration = URLSessionConfiguration.caching(
-          with: setting.cache, options: CachingOptions(), base: .ephemeral.patient, readsSessions: false
+          with: setting.cache, options: CachingOptions(), base: .plain, readsSessions: false
         ) { nil }
         configuration.httpAdditionalHeaders = ["X-Token": "A"]
         (configuration.urlCache as? CacheCarrier)?.releaseOriginal()
@@ -227,7 +227,7 @@ struct IdentityTests {
       .init(fields: [.cacheControl: "max-age=60"], body: request.fields[name] ?? "none")
     } test: { setting async throws in
       let configuration = URLSessionConfiguration.caching(
-        with: setting.cache, options: options, base: .ephemeral.patient)
+        with: setting.cache, options: options, base: .plain)
       for user in ["A", "B", "A", "B"] {
         // One session for all accounts, or one for each: the same.
         #expect(try await setting.load(fields: ["X-Token": user]).text == user)
@@ -260,7 +260,7 @@ struct IdentityTests {
     try await Setting.with { _ in
       .init(body: "x")
     } test: { setting async throws in
-      let configuration = URLSessionConfiguration.caching(with: setting.cache, base: .ephemeral.patient)
+      let configuration = URLSessionConfiguration.caching(with: setting.cache, base: .plain)
       configuration.urlCache = nil
       let session = URLSession(configuration: configuration)
       let error = await #expect(throws: URLError.self) { try await Self.text(session, setting) }

@@ -51,7 +51,7 @@ struct KeepingTests {
     }
     do {
       try await body(
-        origin, HTTPCacheSession(cache: cache, options: options, configuration: .ephemeral.patient))
+        origin, HTTPCacheSession(cache: cache, options: options, configuration: .plain))
     } catch {
       await origin.stop()
       throw error
@@ -119,7 +119,7 @@ struct KeepingTests {
   func otherSession(path: String) async throws {
     try await with { origin, session async throws in
       let users = ["A", "B"].map { user in
-        let configuration = URLSessionConfiguration.ephemeral.patient
+        let configuration = URLSessionConfiguration.plain
         configuration.httpAdditionalHeaders = ["X-Token": user]
         return HTTPCacheSession(cache: session.cache, configuration: configuration)
       }

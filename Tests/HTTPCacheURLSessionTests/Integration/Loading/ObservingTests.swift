@@ -97,7 +97,7 @@ struct ObservingTests {
       await gate.arrived(1)
       gate.open()
       try await setting.cache.fetches.emptied()
-      let next = URLSession(configuration: .caching(with: setting.cache, base: .ephemeral.patient))
+      let next = URLSession(configuration: .caching(with: setting.cache, base: .plain))
       defer { next.finishTasksAndInvalidate() }
       let (data, response) = try await next.data(for: setting.request())
       #expect(String(decoding: data, as: UTF8.self) == "answer 2")
@@ -120,7 +120,7 @@ struct SessionPartitionTests {
     }
     var options = CachingOptions()
     options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
-    let session = URLSession(configuration: .caching(with: cache, options: options, base: .ephemeral.patient))
+    let session = URLSession(configuration: .caching(with: cache, options: options, base: .plain))
     func load(_ account: String?, _ path: String = "/") async throws -> String {
       var request = URLRequest(url: try #require(URL(string: origin.url(path))))
       request.setValue(account, forHTTPHeaderField: "X-Account")
@@ -156,7 +156,7 @@ struct SessionPartitionTests {
         }
       }
       let session = URLSession(
-        configuration: .caching(with: setting.cache, options: options, base: .ephemeral.patient))
+        configuration: .caching(with: setting.cache, options: options, base: .plain))
       defer { session.finishTasksAndInvalidate() }
       let madeUp = try await session.data(for: setting.request("/made-up")).0
       let origins = try await session.data(for: setting.request("/else")).0
@@ -184,7 +184,7 @@ struct SessionPartitionTests {
         }
       }
       let session = URLSession(
-        configuration: .caching(with: setting.cache, options: options, base: .ephemeral.patient))
+        configuration: .caching(with: setting.cache, options: options, base: .plain))
       defer { session.finishTasksAndInvalidate() }
       for _ in 1...2 {
         let (data, response) = try await session.data(for: setting.request("/a"))

@@ -21,7 +21,7 @@ struct PrefetchTests {
     test body: (Setting, HTTPCacheSession) async throws -> Void
   ) async throws {
     try await Setting.with(handler) { setting async throws in
-      try await body(setting, HTTPCacheSession(cache: setting.cache, configuration: .ephemeral.patient))
+      try await body(setting, HTTPCacheSession(cache: setting.cache, configuration: .plain))
     }
   }
 

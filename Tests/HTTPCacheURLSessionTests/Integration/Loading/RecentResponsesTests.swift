@@ -139,7 +139,7 @@ struct RecentResponsesTests {
         store: try CacheStore(.init(memoryCapacity: 16 << 20)), configuration: .init(kind: .private),
         clock: setting.clock)
       let session = URLSession(
-        configuration: .caching(with: other, base: URLSessionConfiguration.ephemeral.patient))
+        configuration: .caching(with: other, base: URLSessionConfiguration.plain))
       defer { session.finishTasksAndInvalidate() }
       for round in 1...5 {
         let first = try await setting.load()

@@ -183,7 +183,7 @@ struct RedirectTests {
 
   @Test("A cookie set by a redirect selects the variant of its target")
   func cookies() async throws {
-    try await Setting.with { request in
+    try await Setting.with(base: .ephemeral) { request in
       request.target == "/login"
         ? .init(status: 303, fields: [.location: "/home", .setCookie: "user=ann; Path=/"])
         : .init(
@@ -202,7 +202,7 @@ struct RedirectTests {
 
   @Test("A cookie deleted by a redirect is not sent on")
   func deletedCookie() async throws {
-    try await Setting.with { request in
+    try await Setting.with(base: .ephemeral) { request in
       switch request.target {
       case "/login": .init(fields: [.setCookie: "user=ann; Path=/"])
       case "/logout":

@@ -56,7 +56,7 @@ struct SessionShapeTests {
       .init(fields: Self.fresh, body: "\(request.number)")
     } test: { setting async throws in
       let caches = try (0..<4).map { _ in try HTTPCache() }
-      let sessions = caches.map { URLSession(configuration: .caching(with: $0, base: .ephemeral.patient)) }
+      let sessions = caches.map { URLSession(configuration: .caching(with: $0, base: .plain)) }
       let request = try setting.request()
       var first: [String] = []
       for session in sessions {
@@ -107,7 +107,7 @@ struct SessionShapeTests {
         .init(fields: Self.fresh, body: "\(request.number)")
       } test: { setting async throws in
         let own: AnyClass = try #require(
-          URLSessionConfiguration.caching(with: setting.cache, base: .ephemeral.patient).protocolClasses?
+          URLSessionConfiguration.caching(with: setting.cache, base: .plain).protocolClasses?
             .first)
         #expect(URLProtocol.registerClass(own))
         defer { URLProtocol.unregisterClass(own) }
@@ -172,7 +172,7 @@ struct SessionShapeTests {
       } test: { setting async throws in
         let hooks = Hooks()
         let session = URLSession(
-          configuration: .caching(with: setting.cache, base: .ephemeral.patient), delegate: hooks,
+          configuration: .caching(with: setting.cache, base: .plain), delegate: hooks,
           delegateQueue: nil)
         session.dataTask(with: try setting.request(path)).resume()
         await hooks.end.wait()
@@ -207,7 +207,7 @@ struct SessionShapeTests {
         .cacheControl: "max-age=60", .vary: "Accept-Language, User-Agent, Accept, Accept-Encoding",
       ])
     } test: { setting async throws in
-      let plain = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+      let plain = URLSession(configuration: URLSessionConfiguration.plain)
       _ = try await plain.data(for: setting.request())
       _ = try await setting.load()
       let (system, ours) = (setting.origin.requests[0].fields, setting.origin.requests[1].fields)

@@ -205,7 +205,7 @@ struct SessionTests {
     try await Setting.with { _ in
       .init(fields: [name: "Edge; hit"], body: "x")
     } test: { setting async throws in
-      let session = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+      let session = URLSession(configuration: URLSessionConfiguration.plain)
       let (_, response) = try await session.data(for: setting.request())
       #expect(response.cacheStatus == nil)
       session.finishTasksAndInvalidate()
@@ -218,7 +218,7 @@ struct SessionTests {
       .init(fields: [.cacheControl: "max-age=60"], body: "x")
     } test: { setting async throws in
       let other = try HTTPCache()
-      let session = URLSession(configuration: .caching(with: other, base: .ephemeral.patient))
+      let session = URLSession(configuration: .caching(with: other, base: .plain))
       _ = try await setting.load()
       let (_, response) = try await session.data(for: setting.request())
       #expect(response.cacheStatus?.source == .network)
@@ -306,7 +306,7 @@ struct SessionTests {
       return .init(fields: fields, bytes: body, ending: isCut ? .cut(afterBytes: count) : .whole)
     }
     let cache = try HTTPCache(.init(diskCapacity: 64 << 20, directory: directory))
-    let session = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
+    let session = URLSession(configuration: .caching(with: cache, base: .plain))
     let url = try #require(URL(string: origin.url("/")))
     if isWhole {
       _ = try await session.data(from: url)
@@ -366,7 +366,7 @@ struct SessionTests {
       .init(fields: [.cacheControl: "max-age=60"], body: request.target)
     } test: { setting async throws in
       let request = try setting.request(path)
-      let plain = URLSession(configuration: URLSessionConfiguration.ephemeral.patient)
+      let plain = URLSession(configuration: URLSessionConfiguration.plain)
       let expected = String(decoding: try await plain.data(for: request).0, as: UTF8.self)
       for source in [CachedResponse.Source.network, .hit] {
         let answer = try await setting.load(request)

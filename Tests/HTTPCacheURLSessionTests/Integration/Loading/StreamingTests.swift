@@ -23,15 +23,38 @@ struct StreamingTests {
     case session, cacheSession
   }
 
-  private func send(_ request: URLRequest, _ way: Way, _ setting: Setting) async throws -> String {
-    let session = HTTPCacheSession(
-      cache: setting.cache, configuration: .ephemeral.patient)
+  /// - Parameter file: the file with the content, which the request does not have then.
+  private func send(
+    _ request: URLRequest, file: URL? = nil, _ way: Way, _ setting: Setting,
+    _ session: HTTPCacheSession? = nil
+  ) async throws -> String {
+    let session = session ?? HTTPCacheSession(cache: setting.cache, configuration: .plain)
     let data =
-      switch way {
-      case .session: try await setting.session.data(for: request).0
-      case .cacheSession: try await session.data(for: request).0
+      switch (way, file) {
+      case (.session, _): try await setting.session.data(for: request).0
+      case (.cacheSession, let file?): try await session.upload(for: request, fromFile: file).0
+      case (.cacheSession, nil): try await session.data(for: request).0
       }
     return String(decoding: data, as: UTF8.self)
+  }
+
+  /// Calls a closure with a request that has some content, or with the file that has it.
+  private func withContent<Result>(
+    _ content: Data, _ form: Form, _ setting: Setting,
+    _ body: (URLRequest, _ file: URL?) async throws -> Result
+  ) async throws -> Result {
+    var request = try setting.request("/", method: "POST")
+    switch form {
+    case .data: request.httpBody = content
+    case .stream: request.httpBodyStream = InputStream(data: content)
+    case .file:
+      return try await withTemporaryFolder { folder in
+        let file = folder.appendingPathComponent("content")
+        try content.write(to: file)
+        return try await body(request, file)
+      }
+    }
+    return try await body(request, nil)
   }
 
   #if canImport(FoundationNetworking)
@@ -56,6 +79,13 @@ struct StreamingTests {
               feed.end()
             }
             return "500000"
+          }
+          // A load that fails never reads its stream, and another one that is cancelled then waits for the rest of it.
+          defer {
+            for feed in feeds {
+              feed.isRead.open()
+              feed.end()
+            }
           }
           for try await answer in group { #expect(answer == "500000") }
         }
@@ -95,6 +125,76 @@ struct StreamingTests {
       request.httpBodyStream = InputStream(data: body)
       #expect(try await send(request, way, setting) == "POST true")
       #expect(setting.origin.requests.map(\.body.count) == [count, count])
+    }
+  }
+
+  /// How a request has its content.
+  enum Form: CaseIterable, Sendable {
+    case data, stream, file
+  }
+
+  private static let forms = Way.allCases.flatMap { way in
+    // A session's uploadTask(with:fromFile:) reads the file before this module sees the request.
+    Form.allCases.filter { way == .cacheSession || $0 != .file }.map { (way, $0) }
+  }
+
+  @Test(
+    "If an open connection turns out to be closed, the request is sent again with all of its content",
+    arguments: Self.forms, [1, 10_000, 500_000])
+  func repeated(sender: (way: Way, form: Form), count: Int) async throws {
+    let body = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+    try await Setting.with { request in
+      // The first request leaves its connection open.
+      .init(
+        body: "\(request.body.elementsEqual(body))", ending: request.number == 2 ? .noResponse : .whole)
+    } test: { setting async throws in
+      let session = HTTPCacheSession(cache: setting.cache, configuration: .plain)
+      _ = try await send(setting.request("/"), sender.way, setting, session)
+      let answer = try await withContent(body, sender.form, setting) { request, file in
+        try await send(request, file: file, sender.way, setting, session)
+      }
+      #expect(answer == "true")
+      #expect(setting.origin.requests.map(\.body.count) == [0, count, count])
+    }
+  }
+
+  @Test("Cancelling uploads while they are sent leaves others undisturbed", arguments: Form.allCases)
+  func cancelledUploads(form: Form) async throws {
+    let (count, length) = (40, 2_000_000)
+    try await Setting.with { request in
+      .init(body: "\(request.body.count)")
+    } test: { setting async throws in
+      let session = HTTPCacheSession(cache: setting.cache, configuration: .plain)
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for number in 0..<count {
+          let begun = Gate()
+          let progress: HTTPCacheSession.Progress = { _, _ in begun.open() }
+          group.addTask {
+            let load = Task {
+              try await withContent(Data(count: length), form, setting) { request, file in
+                if let file {
+                  return try await session.upload(for: request, fromFile: file, progress: progress).0
+                }
+                if let content = request.httpBody {
+                  return try await session.upload(for: request, from: content, progress: progress).0
+                }
+                // How much of a stream was sent is not reported.
+                begun.open()
+                return try await session.data(for: request).0
+              }
+            }
+            await begun.wait()
+            if number.isMultiple(of: 2) { load.cancel() }
+            let text = await load.result.map { String(decoding: $0, as: UTF8.self) }
+            // A cancellation may come when the answer is there.
+            if !number.isMultiple(of: 2) {
+              let text = try text.get()
+              #expect(text == "\(length)")
+            }
+          }
+        }
+        try await group.waitForAll()
+      }
     }
   }
 
@@ -161,7 +261,7 @@ struct StreamingTests {
       response.repetitions = repetitions
       return response
     } test: { setting async throws in
-      let session = HTTPCacheSession(cache: setting.cache, configuration: .ephemeral.patient)
+      let session = HTTPCacheSession(cache: setting.cache, configuration: .plain)
       for number in 1...leaves {
         do {
           let (bytes, _) = try await session.bytes(for: setting.request("/\(number)"))

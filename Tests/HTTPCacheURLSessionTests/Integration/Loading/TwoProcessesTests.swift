@@ -31,7 +31,7 @@ struct TwoProcessesTests {
         .init(fields: [.cacheControl: "max-age=3600"], body: "\(request.target) \(request.number)")
       }
       let first = HTTPURLCache(memoryCapacity: 1 << 20, diskCapacity: 8 << 20, directory: folder)
-      let session = URLSession(configuration: .caching(with: first, base: .ephemeral.patient))
+      let session = URLSession(configuration: .caching(with: first, base: .plain))
       func load(_ path: String) async throws -> (text: String, source: CachedResponse.Source?) {
         let url = try #require(URL(string: origin.url(path)))
         let (data, response) = try await session.data(from: url)
