@@ -33,7 +33,10 @@ extension CacheMiddleware {
     while let ask = await desk.next() {
       // The spans of the handler are parts of the fetch, whose task waits for it.
       let latest = await inContext(ask.traced) {
-        await run(ask.head, body: RequestBody(ask.content) ?? request.body, context, route, next)
+        // The handler sees the host that the client has named.
+        var own = ask.head
+        (own.scheme, own.authority) = (request.head.scheme, request.head.authority ?? head.authority)
+        return await run(own, body: RequestBody(ask.content) ?? request.body, context, route, next)
       }
       // The fetch goes on for the requests that wait for it, with a handler that is not cancelled.
       ask.reply(
@@ -65,7 +68,7 @@ extension CacheMiddleware {
     _ next: Next
   ) async throws -> Response {
     let route = RouteCache.Storage(cache, head, partition, validator, within: nil)
-    let result = await self.run(head, body: request.body, context, route, next)
+    let result = await self.run(request.head, body: request.body, context, route, next)
     run.finish(result.response)
     if let error = result.error { throw error }
     return Response(status: result.response.head.status, headers: result.response.head.headerFields)

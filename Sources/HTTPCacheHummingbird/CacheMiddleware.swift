@@ -53,6 +53,7 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
   public let cache: HTTPCache
   let validator: ResponseValidator
   private let defaultAuthority: String
+  private let publicOrigin: TargetURI?
   private let partition: (@Sendable (Request, Context) -> String?)?
   private let shouldIntercept: (@Sendable (Request, Context) -> Bool)?
 
@@ -65,12 +66,18 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
   ///     `Request.isCurrent(etag:lastModified:)`.
   ///   - defaultAuthority: the authority of requests that have none, because HTTP/1.0 does not require `Host` (default:
   ///     `localhost`).
+  ///   - publicOrigin: the scheme, the host and the port by which clients know the application, such as
+  ///     `https://shop.example` (default: those of each request). All requests count as requests for it, whatever their
+  ///     `Host`: they share responses, groups and invalidations. Set it only if the handlers answer all hosts alike.
+  ///     Behind a proxy that ends TLS, absolute URLs in `Location` then belong to the same origin as the request, which is
+  ///     plain `http`.
   ///   - partition: returns the partition of a request, such as its tenant; `nil` for the partition of the cache.
   ///     Responses of different partitions have nothing in common.
   ///   - shouldIntercept: returns whether the cache takes part in a request (default: in all). The handler of any other
   ///     request runs as without the middleware: its response is not stored, and invalidates nothing.
   public init(
     cache: HTTPCache, validator: ResponseValidator = .strong, defaultAuthority: String = "localhost",
+    publicOrigin: String? = nil,
     partition: (@Sendable (Request, Context) -> String?)? = nil,
     shouldIntercept: (@Sendable (Request, Context) -> Bool)? = nil
   ) {
@@ -83,6 +90,13 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
     self.cache = cache
     self.validator = validator
     self.defaultAuthority = defaultAuthority
+    self.publicOrigin = publicOrigin.map { text in
+      guard let origin = TargetURI(absolute: text), origin.path == "/" else {
+        fatalError(
+          "the publicOrigin of a CacheMiddleware is a scheme and a host, such as https://a.example: \(text)")
+      }
+      return origin
+    }
     self.partition = partition
     self.shouldIntercept = shouldIntercept
   }
@@ -96,8 +110,7 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
       if CachingTask.current?.route == nil { response.headers.removeOwnCacheControl() }
       return response
     }
-    var head = request.head
-    if head.authority == nil { head.authority = defaultAuthority }
+    let head = keyed(request.head)
     let task = CachingTask.current
     if let task, let route = task.route, route.isNested(in: cache, head) {
       // Another middleware of this cache has already looked up the request, and waits for the response.
@@ -121,5 +134,15 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
       }
     }
     return try await fetch(request, head, begun: pending, content, context, partition, task, next)
+  }
+  /// Returns the head of a request as the cache knows it.
+  private func keyed(_ head: HTTPRequest) -> HTTPRequest {
+    var head = head
+    if let publicOrigin {
+      (head.scheme, head.authority) = (publicOrigin.scheme, publicOrigin.authority)
+    } else if head.authority == nil {
+      head.authority = defaultAuthority
+    }
+    return head
   }
 }

@@ -121,15 +121,13 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     transfer.progress?(Int(totalBytesSent), transfer.content?.length)
   }
 
-  #if canImport(FoundationNetworking)
-    /// The server has closed a connection that was open, before it answered: the content is sent once more.
-    func urlSession(
-      _ session: URLSession, task: URLSessionTask,
-      needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
-    ) {
-      completionHandler(transfer(task)?.content.map { ContentStream($0) })
-    }
-  #endif
+  /// The server has closed a connection that was open, before it answered: the content is sent once more.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask,
+    needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
+  ) {
+    completionHandler(transfer(task)?.content.map { Platform.stream(of: $0) })
+  }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     running.mutex.withLock { $0.removeValue(forKey: task.taskIdentifier) }?.completed(error)

@@ -59,7 +59,7 @@ extension CacheEngine.Configuration {
 
 extension StoredResponse {
   /// Whether cookies are stored with the response.
-  var setsCookie: Bool { SharedCookies.names.contains { !values(of: $0).isEmpty } }
+  package var setsCookie: Bool { SharedCookies.names.contains { !values(of: $0).isEmpty } }
 }
 
 extension CacheEngine {

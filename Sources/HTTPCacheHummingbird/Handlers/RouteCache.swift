@@ -20,15 +20,22 @@ public struct RouteCache: Sendable {
   /// The cache itself.
   public var responses: HTTPCache { storage.cache }
 
-  /// Invalidates all responses in a group of the request's origin (RFC 9875 §2.1), including those in flight.
+  /// Invalidates all responses in a group (RFC 9875 §2.1), including those in flight. Responses name their groups in
+  /// `Cache-Groups`.
   ///
-  /// Responses name their groups in `Cache-Groups`. The origin is the scheme, host and port of the request: responses for
-  /// other hosts of the application stay.
-  ///
-  /// - Complexity: O(1), regardless of the number of stored responses.
-  public func invalidate(group: String) {
-    guard let target = storage.target else { return }
-    storage.cache.remove(.group(group, of: target, partition: storage.partition))
+  /// - Parameters:
+  ///   - group: the name of the group.
+  ///   - everywhere: whether the groups of that name of all origins and partitions are meant (default: only that of the
+  ///     request's origin and partition). The origin is the `publicOrigin` of the middleware, or else the scheme, host and
+  ///     port of the request.
+  ///   - counting: whether to search for the responses and count them (default: no, unless `everywhere`).
+  /// - Complexity: O(1), regardless of the number of stored responses; O(*n*) to count them.
+  @discardableResult
+  public func invalidate(
+    group: String, everywhere: Bool = false, counting: Bool = false
+  ) -> HTTPCache.RemovalResult {
+    let own = storage.target.map { HTTPCache.Selection.group(group, of: $0, partition: storage.partition) }
+    return remove(everywhere ? .group(group) : own, counting: counting)
   }
 
   /// Removes all responses for a URL. Responses in flight for it are not stored.
@@ -37,8 +44,18 @@ public struct RouteCache: Sendable {
   /// - Returns: the number of responses that were removed.
   @discardableResult
   public func invalidate(_ url: String) -> Int {
-    guard let selection = selection(of: url) else { return 0 }
-    return storage.cache.remove(selection).count ?? 0
+    remove(selection(of: url)).count ?? 0
+  }
+
+  /// Removes all responses whose URL begins with a text. Responses in flight for them are not stored.
+  ///
+  /// - Parameter prefix: a path or the beginning of one, such as `/news/`, or the beginning of an absolute URL.
+  /// - Returns: the number of responses that were removed.
+  /// - Complexity: O(*n*) in the number of responses stored, with one read for each response on disk.
+  @discardableResult
+  public func invalidate(prefix: String) -> Int {
+    let url = storage.target?.resolving(prefix)
+    return remove(url.map { .patterns([.prefix($0.text)], partition: storage.partition) }).count ?? 0
   }
 
   /// Marks all responses for a URL as stale: they are revalidated before their next use, and may be used if that fails,
@@ -52,18 +69,33 @@ public struct RouteCache: Sendable {
     return storage.cache.expire(selection).count ?? 0
   }
 
-  /// Invalidates all responses of the request's origin, including those in flight. The origin is the scheme, host and port
-  /// of the request: responses for other hosts of the application stay.
+  /// Invalidates all responses of the request's origin and partition, including those in flight. The origin is the
+  /// `publicOrigin` of the middleware, or else the scheme, host and port of the request.
   ///
-  /// - Complexity: O(1), regardless of the number of stored responses.
-  public func invalidateAll() {
-    guard let target = storage.target else { return }
-    storage.cache.remove(.origin(of: target, partition: storage.partition))
+  /// - Parameter counting: whether to search for the responses and count them (default: no).
+  /// - Complexity: O(1), regardless of the number of stored responses; O(*n*) to count them.
+  @discardableResult
+  public func invalidateAll(counting: Bool = false) -> HTTPCache.RemovalResult {
+    remove(storage.target.map { .origin(of: $0, partition: storage.partition) }, counting: counting)
+  }
+
+  /// Waits until all nodes of the shared tier have applied the invalidations so far; see
+  /// `HTTPCache.confirmRemovals(within:)`. Without a shared tier it returns at once.
+  ///
+  /// - Parameter limit: maximum time to wait.
+  /// - Returns: how far the invalidations have reached.
+  public func confirm(within limit: Duration = .seconds(5)) async -> HTTPCache.RemovalReach {
+    await storage.cache.confirmRemovals(within: limit)
   }
 
   /// Sets how the response to this request gets a validator, in place of the middleware's option.
   public func useValidator(_ validator: ResponseValidator) {
     storage.validator = validator
+  }
+
+  /// Removes nothing if there is no selection: the request has no valid target.
+  private func remove(_ selection: HTTPCache.Selection?, counting: Bool = false) -> HTTPCache.RemovalResult {
+    storage.cache.remove(selection ?? .patterns([]), counting: counting)
   }
 
   private func selection(of url: String) -> HTTPCache.Selection? {

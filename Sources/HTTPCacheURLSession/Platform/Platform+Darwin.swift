@@ -70,6 +70,13 @@
       return session.dataTask(with: request)
     }
 
+    static func stream(of content: OutgoingContent) -> InputStream {
+      switch content {
+      case .bytes(let bytes): InputStream(data: bytes)
+      case .file(let path, _): InputStream(fileAtPath: path.string) ?? InputStream(data: Data())
+      }
+    }
+
     static func urgently(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {
       queue.addOperation(work)
     }

@@ -69,13 +69,16 @@
     ) -> URLSessionDataTask {
       guard let content else { return session.dataTask(with: request) }
       var request = request
-      request.httpBodyStream = ContentStream(content)
+      request.httpBodyStream = stream(of: content)
       // Foundation sends the content of a stream in chunks, because it does not ask for the length. For libcurl, a field
       // with a blank value stands in for its own and is not sent.
       request.setValue("\(content.length)", forHTTPHeaderField: "Content-Length")
       request.setValue(" ", forHTTPHeaderField: "Transfer-Encoding")
       return session.dataTask(with: request)
     }
+
+    /// Returns the content of a request, from its first byte.
+    static func stream(of content: OutgoingContent) -> InputStream { ContentStream(content) }
 
     /// Does something on the delegate queue of a session to origins, before the calls that wait there.
     static func urgently(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {

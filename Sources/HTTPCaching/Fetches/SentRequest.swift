@@ -81,6 +81,9 @@ package final class SentRequest: Sendable {
     return response
   }
 
+  /// The engine with what rules decide for the request.
+  var engine: CacheEngine { call.ruled?.engine ?? cache.responses.engine }
+
   /// Returns what the engine decides about.
   ///
   /// - Parameter length: the length of the content in bytes, if it is known.

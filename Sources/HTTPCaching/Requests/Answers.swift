@@ -203,7 +203,7 @@ struct Answers: Sendable {
       head = answer.response.response(ageInSeconds: answer.ageInSeconds)
     }
     if settlement != nil {
-      head = sent.call.ruled?.engine.headWhileStoring(head) ?? responses.engine.headWhileStoring(head)
+      head = sent.engine.headWhileStoring(head)
     }
     for name in outcome.hiddenFields { head.headerFields[fields: name] = [] }
     // If the origin sent no `Date`, the caller gets the time of arrival, as the store does (RFC 9110 §6.6.1).

@@ -19,10 +19,23 @@ struct RuleForm<Value: Sendable>: Sendable {
   }
 
   func read(_ node: RuleNode, of name: String) throws(CacheRules.Fault) -> Value {
+    if case .map = node.content { _ = try node.members(expected) }
     guard let value = parse(node) else {
-      throw node.fault("\(name): expected \(expected), found \(node.shown)")
+      let culprit = culprit(in: node)
+      throw culprit.fault("\(name): expected \(expected), found \(culprit.shown)")
     }
     return value
+  }
+
+  /// Returns the first part of a list or a mapping that is not accepted by itself; the node itself if each one is.
+  private func culprit(in node: RuleNode) -> RuleNode {
+    switch node.content {
+    case .list(let values): values.first { parse(RuleNode(.list([$0]))) == nil } ?? node
+    case .map(let members):
+      members.first { parse(RuleNode(.map([$0]))) == nil }
+        .map { RuleNode(.scalar("\($0.name): \($0.value.inline)"), line: $0.value.line) } ?? node
+    case .null, .scalar: node
+    }
   }
 
   func parsed(_ node: RuleNode) -> Value? { parse(node) }

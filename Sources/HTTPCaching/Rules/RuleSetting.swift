@@ -176,7 +176,7 @@ extension RuleNode {
   }
 
   /// The value on one line.
-  fileprivate var inline: String {
+  var inline: String {
     switch content {
     case .null: ""
     case .scalar(let text): text

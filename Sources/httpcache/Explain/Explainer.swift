@@ -35,6 +35,7 @@ struct Explainer {
     if exchange.isStatusAssumed { notes.append("The input has no status line; 200 (OK) is assumed.") }
     var verdicts: [Explanation.Verdict] = []
     var effects: [CacheEngine.Configuration.Kind: CacheEffect] = [:]
+    var sharesCookie = false
     for kind in kinds {
       let ruled = RuleExplanation(of: request, by: rules, .init(kind: kind, targets: targets))
       if kind == kinds.first, !ruled.rules.isEmpty {
@@ -43,8 +44,9 @@ struct Explainer {
       let question = Question(
         engine: ruled.engine, request: ruled.request, response: ruled.response(exchange.response),
         arrival: arrival)
-      let (statements, effect) = statements(question)
+      let (statements, effect, stored) = statements(question)
       effects[kind] = effect
+      if kind == .shared, stored?.setsCookie == true { sharesCookie = true }
       if let same = verdicts.firstIndex(where: { $0.statements == statements }) {
         verdicts[same].kinds.append(kind)
       } else {
@@ -54,7 +56,9 @@ struct Explainer {
     return Explanation(
       verdict: CacheEffect.verdict(effects),
       title: "\(request.method.rawValue) \(target) -> \(status.code)\(phrase)", notes: notes,
-      advice: AdviceNote.all(about: AdviceSubject(exchange.response, effects: effects, arrival: arrival)),
+      advice: AdviceNote.all(
+        about: AdviceSubject(
+          exchange.response, effects: effects, sharesCookie: sharesCookie, arrival: arrival)),
       verdicts: verdicts)
   }
 
@@ -115,7 +119,10 @@ struct Explainer {
 
   // MARK: - The statements
 
-  private func statements(_ question: Question) -> ([Explanation.Statement], CacheEffect) {
+  /// Returns the statements, the effect, and the response as it is stored.
+  private func statements(
+    _ question: Question
+  ) -> ([Explanation.Statement], CacheEffect, StoredResponse?) {
     var statements: [Explanation.Statement] = []
     let forwarding: CacheEngine.Forwarding
     switch question.firstPlan {
@@ -126,9 +133,9 @@ struct Explainer {
       let status = refusal.response.status.code
       let statement = Explanation.Statement(
         .request, "The cache answers \(status) without a request to the origin.", because: refusal.reason)
-      return ([statement], .refused(refusal.reason))
+      return ([statement], .refused(refusal.reason), nil)
     // The store has nothing that could be served.
-    case .serve(let service): return ([], .refused(service.reason))
+    case .serve(let service): return ([], .refused(service.reason), nil)
     }
     let outcome = question.outcome(of: forwarding)
     if !outcome.invalidations.isEmpty {
@@ -143,14 +150,14 @@ struct Explainer {
     guard case .store(let stored, let reason) = outcome.storage else {
       if let reason = outcome.storage.reason { statements.append(.init(.stored, "No.", because: reason)) }
       return (
-        statements + later(question, []), .refused(outcome.storage.reason ?? outcome.reason)
+        statements + later(question, []), .refused(outcome.storage.reason ?? outcome.reason), nil
       )
     }
     let effect = question.effect(of: stored, refusal: reason)
     statements.append(storing(stored, reason, effect))
     statements += reuse(question, stored)
     statements += later(question, [stored])
-    return (statements, effect)
+    return (statements, effect, stored)
   }
 
   /// States that the response is stored, and the purpose: if storing gains nothing, this says so at once.

@@ -104,6 +104,10 @@ struct RuleTests {
       (#"[{"name": "x", "grace": "1y"}]"#, "grace: expected a time"),
       (#"[{"maximum-size": "1XB"}]"#, "maximum-size: expected a size"),
       (#"[{"lifetime": null}]"#, "found nothing"),
+      (#"[{"match": {"status": ["404", "4x"]}, "lifetime": 1}]"#, "or a list of them, found '4x'"),
+      (#"[{"errors": ["500", "timeout", "5"]}]"#, "for connections that fail, found 'timeout'"),
+      (#"[{"status-lifetimes": {"404": "30s", "5xx": "1y"}}]"#, "found '5xx: 1y'"),
+      (#"[{"set-response-fields": {"A": "1", "X A": "1"}}]"#, "found 'X A: 1'"),
       (#"[{"match": 5, "lifetime": 1}]"#, "expected the parts of a match"),
     ])
   func faults(json: String, text: String) {

@@ -159,7 +159,7 @@ extension AdviceCheck {
       ]
     },
     AdviceCheck("set-cookie-shared", .warning) { subject in
-      guard subject.setsCookie, subject.isShared else { return [] }
+      guard subject.sharesCookie else { return [] }
       return [
         Finding(
           "A shared cache sends the cookie of this response to all its users.",
@@ -314,8 +314,6 @@ extension AdviceCheck {
 }
 
 extension AdviceSubject {
-  fileprivate var setsCookie: Bool { fields[.setCookie] != nil }
-
   /// Whether any directive or field sets a lifetime, valid or not.
   fileprivate var saysLifetime: Bool {
     let names: Set = ["max-age", "s-maxage"]

@@ -18,6 +18,8 @@ struct AdviceSubject {
   var fields: HTTPFields
   /// The behaviour of each kind of cache.
   var effects: [CacheEngine.Configuration.Kind: CacheEffect]
+  /// Whether a shared cache stores the response with cookies.
+  var sharesCookie: Bool
   var directives: [DirectiveText]
   var expires: DateText
   var lastModified: DateText
@@ -28,11 +30,13 @@ struct AdviceSubject {
   var invalidTargets: [HTTPField]
 
   init(
-    _ response: HTTPResponse, effects: [CacheEngine.Configuration.Kind: CacheEffect], arrival: Timestamp
+    _ response: HTTPResponse, effects: [CacheEngine.Configuration.Kind: CacheEffect], sharesCookie: Bool,
+    arrival: Timestamp
   ) {
     status = response.status.code
     fields = response.headerFields
     self.effects = effects
+    self.sharesCookie = sharesCookie
     self.arrival = arrival
     directives = DirectiveText.members(of: fields[values: .cacheControl])
     func date(_ name: HTTPField.Name) -> DateText {
@@ -56,7 +60,6 @@ struct AdviceSubject {
   func seconds(_ name: String) -> Int64? { directives.filter { $0.name == name }.compactMap(\.seconds).min() }
 
   var isStored: Bool { effects.values.contains { !$0.isRefusal } }
-  var isShared: Bool { effects[.shared].map { !$0.isRefusal } ?? false }
   var isUnsharedForItsCookie: Bool { effects[.shared] == .refused(.cookiesNotShared) }
   var isRefusedForItsStatus: Bool { effects.values.contains(.refused(.notDeclaredCacheable)) }
 

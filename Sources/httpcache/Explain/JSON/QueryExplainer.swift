@@ -29,7 +29,9 @@ struct QueryExplainer {
       plan: .init(plan), planReason: .init(plan.reason), conditionalHeaders: preconditions(of: plan),
       verdict: CacheEffect.verdict(effects),
       notes: AdviceNote.all(
-        about: AdviceSubject(question.response, effects: effects, arrival: question.arrival)))
+        about: AdviceSubject(
+          question.response, effects: effects,
+          sharesCookie: query.cache == .shared && stored?.setsCookie == true, arrival: question.arrival)))
   }
 
   /// Returns the key of a request. Two QUERY requests count as having the same content, which a line does not contain.

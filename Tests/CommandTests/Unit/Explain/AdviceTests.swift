@@ -230,7 +230,8 @@ struct AdviceTests {
     for _ in 0..<usually(600, long: 3000) {
       let value = (0..<next(12)).map { _ in pieces[next(pieces.count)] }.joined()
       let subject = AdviceSubject(
-        HTTPResponse(status: .ok, headerFields: [.cacheControl: value]), effects: [:], arrival: Self.clock)
+        HTTPResponse(status: .ok, headerFields: [.cacheControl: value]), effects: [:], sharesCookie: false,
+        arrival: Self.clock)
       let codes = Set(AdviceNote.all(about: subject).map(\.code))
       guard !codes.isDisjoint(with: ["separators", "directive-syntax", "misspelt-directive"]) else {
         continue

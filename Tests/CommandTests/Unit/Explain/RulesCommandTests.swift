@@ -92,5 +92,11 @@ struct RulesCommandTests {
     #expect(text.contains("Stored, with a freshness lifetime that a rule set."))
     #expect(text.contains("It is still used for another 1 hour (3600 s)"))
     #expect(text.contains("Used for up to 1 day (86400 s)"))
+    let withCookie = head.replacing("no-cache", with: "public, max-age=60\r\nSet-Cookie: a=1")
+    for (rules, warns) in [(CacheRules(), true), (rules, false)] {
+      let text = try command.explanation(
+        of: Array(withCookie.utf8), systemTime: .init(seconds: 1_795_000_000), rules: rules)
+      #expect(text.contains("sends the cookie of this response to all its users") == warns, "\(text)")
+    }
   }
 }

@@ -104,6 +104,56 @@ struct InvalidationTests {
     try await expect([false, true, false])
   }
 
+  @Test(
+    "All URLs that begin with a text",
+    arguments: [("/news/", 2), ("/news/1", 1), ("http://a.example/", 3), ("http://b.example/", 0), ("/n", 2)])
+  func prefix(prefix: String, count: Int) async throws {
+    setting.router.post("change") { _, context in
+      let cache = try context.cache
+      #expect(cache.invalidate(prefix: prefix) == count)
+      return Response("")
+    }
+    try await expect([count < 1, count < 2, count < 3])
+  }
+
+  @Test("Removals say how many responses they concern, if they are to be counted")
+  func counts() async throws {
+    setting.router.post("change") { _, context in
+      let cache = try context.cache
+      #expect(cache.invalidate(group: "none", counting: true).count == 0)
+      #expect(cache.invalidate(group: "none").count == nil)
+      #expect(cache.invalidate(group: "news", counting: true).count == 2)
+      #expect(cache.invalidateAll(counting: true).count == 1)
+      #expect(cache.invalidateAll().count == nil)
+      // There is no other node.
+      #expect(await cache.confirm() == .everywhere)
+      return Response("")
+    }
+    try await expect([false, false, false])
+  }
+
+  @Test("A group of all hosts and partitions, or of the request's", arguments: [true, false])
+  func everywhere(isEverywhere: Bool) async throws {
+    let setting = try Setting().caching(partition: { request, _ in request.headers[.from] })
+    setting.router.get("a") { _, _ in Response("").caching(.public, maxAge: .seconds(60), groups: ["a"]) }
+    setting.router.post("change") { _, context in
+      let count = try context.cache.invalidate(group: "a", everywhere: isEverywhere, counting: true).count
+      return Response("\(count ?? -1)")
+    }
+    let places = [("a.example", ""), ("b.example", ""), ("a.example", "one"), ("b.example", "one")].map {
+      [("host", $0)] + ($1.isEmpty ? [] : [("from", $1)])
+    }
+    try await setting.run { server in
+      for fields in places { try await server.send(.get, "/a", fields) }
+      let change = try await server.send(.post, "/change", places[0])
+      #expect(change.text == (isEverywhere ? "4" : "1"))
+      for (index, fields) in places.enumerated() {
+        let reply = try await server.send(.get, "/a", fields)
+        #expect(reply.isHit == (index > 0 && !isEverywhere))
+      }
+    }
+  }
+
   @Test("Expired responses are revalidated")
   func expire() async throws {
     setting.router.post("change") { _, context in

@@ -49,6 +49,54 @@ struct OptionTests {
     }
   }
 
+  @Test(
+    "With a public origin, all hosts share responses, and handlers see the host that the client has named")
+  func publicOrigin() async throws {
+    let (setting, runs) = (try Setting().caching(publicOrigin: "https://shop.example"), Runs())
+    setting.router.get("a") { request, _ in
+      Response("\(runs.next()) \(request.head.authority ?? "")")
+        .caching(.public, maxAge: .seconds(60), groups: ["a"])
+    }
+    setting.router.post("change") { request, context in
+      #expect(request.head.authority == "b.example")
+      let cache = try context.cache
+      switch request.headers[.from] {
+      case "group": cache.invalidate(group: "a")
+      case "path": #expect(cache.invalidate("/a") == 1)
+      case "url": #expect(cache.invalidate("https://shop.example/a") == 1)
+      case "all": cache.invalidateAll()
+      // The response names what has changed, as clients know it (RFC 9111 §4.4).
+      default: return Response("", .created, [.location: "https://shop.example/a"])
+      }
+      return Response("")
+    }
+    try await setting.run { server in
+      for (index, way) in ["group", "path", "url", "all", "location"].enumerated() {
+        for host in ["a.example", "b.example", "127.0.0.1:8080"] {
+          let reply = try await server.send(.get, "/a", [("host", host)])
+          #expect(reply.text == "\(index + 1) a.example", "\(way)")
+        }
+        try await server.send(.post, "/change", [("host", "b.example"), ("from", way)])
+      }
+    }
+  }
+
+  @Test("A revalidation in the background has the key of the public origin")
+  func revalidatedForPublicOrigin() async throws {
+    let (setting, runs) = (try Setting().caching(publicOrigin: "https://shop.example"), Runs())
+    setting.router.get("a") { _, _ in
+      Response("\(runs.next())").caching(
+        .public, maxAge: .seconds(1), staleWhileRevalidate: .seconds(60))
+    }
+    try await setting.run { server in
+      try await server.send(.get, "/a", [("host", "a.example")])
+      setting.clock.advance(seconds: 10)
+      let stale = try await server.send(.get, "/a", [("host", "b.example")])
+      #expect(stale.text == "1")
+      try await runs.reached(2)
+    }
+  }
+
   @Test("A request without Host has a key, too")
   func defaultAuthority() async throws {
     let (setting, runs) = (try Setting().caching(defaultAuthority: "a.example"), Runs())

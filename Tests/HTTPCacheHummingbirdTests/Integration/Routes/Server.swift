@@ -173,13 +173,14 @@ struct Setting {
   @discardableResult
   func caching(
     validator: ResponseValidator = .strong, defaultAuthority: String = "localhost",
+    publicOrigin: String? = nil,
     partition: (@Sendable (Request, BasicRequestContext) -> String?)? = nil,
     shouldIntercept: (@Sendable (Request, BasicRequestContext) -> Bool)? = nil
   ) -> Setting {
     router.add(
       middleware: CacheMiddleware(
-        cache: cache, validator: validator, defaultAuthority: defaultAuthority, partition: partition,
-        shouldIntercept: shouldIntercept))
+        cache: cache, validator: validator, defaultAuthority: defaultAuthority, publicOrigin: publicOrigin,
+        partition: partition, shouldIntercept: shouldIntercept))
     return self
   }
 

@@ -13,6 +13,9 @@ private func CacheYourRoutes_8() async throws {
       let cache = try context.cache
       cache.invalidate(group: "articles")
       cache.invalidate("/front-page")
+      cache.invalidate(prefix: "/archive/")
+      // With a shared tier: all nodes have applied it, if there was time.
+      guard await cache.confirm() == .everywhere else { return HTTPResponse.Status.accepted }
       return HTTPResponse.Status.noContent
     }
   }
