@@ -20,7 +20,14 @@ extension CacheMiddleware {
   ) async throws -> Response {
     let desk = HandlerDesk()
     let route = RouteCache.Storage(cache, head, partition, validator, within: task?.route)
-    let background = task?.entrance.map { BackgroundRun.transport(for: cache, through: $0) }
+    let background = task?.entrance.map { entrance in
+      BackgroundRun.transport(for: cache) { [request] in
+        // The middlewares before this one see the host that the client has named.
+        var head = $0.head
+        (head.scheme, head.authority) = (request.head.scheme, request.head.authority)
+        return try await entrance(Request(head: head, body: $0.body))
+      }
+    }
     async let answer = {
       // No ask comes after the answer, except from a fetch whose leader was cancelled: it is refused.
       defer { desk.close() }
@@ -33,10 +40,7 @@ extension CacheMiddleware {
     while let ask = await desk.next() {
       // The spans of the handler are parts of the fetch, whose task waits for it.
       let latest = await inContext(ask.traced) {
-        // The handler sees the host that the client has named.
-        var own = ask.head
-        (own.scheme, own.authority) = (request.head.scheme, request.head.authority ?? head.authority)
-        return await run(own, body: RequestBody(ask.content) ?? request.body, context, route, next)
+        await run(ask.head, body: RequestBody(ask.content) ?? request.body, context, route, next)
       }
       // The fetch goes on for the requests that wait for it, with a handler that is not cancelled.
       ask.reply(
@@ -68,7 +72,7 @@ extension CacheMiddleware {
     _ next: Next
   ) async throws -> Response {
     let route = RouteCache.Storage(cache, head, partition, validator, within: nil)
-    let result = await self.run(request.head, body: request.body, context, route, next)
+    let result = await self.run(head, body: request.body, context, route, next)
     run.finish(result.response)
     if let error = result.error { throw error }
     return Response(status: result.response.head.status, headers: result.response.head.headerFields)

@@ -68,9 +68,9 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
   ///     `localhost`).
   ///   - publicOrigin: the scheme, the host and the port by which clients know the application, such as
   ///     `https://shop.example` (default: those of each request). All requests count as requests for it, whatever their
-  ///     `Host`: they share responses, groups and invalidations. Set it only if the handlers answer all hosts alike.
-  ///     Behind a proxy that ends TLS, absolute URLs in `Location` then belong to the same origin as the request, which is
-  ///     plain `http`.
+  ///     `Host`: they share responses, groups and invalidations. Handlers see it in place of the host of the client, which
+  ///     could otherwise bring its own into a response for all. Behind a proxy that ends TLS, absolute URLs in `Location`
+  ///     then belong to the same origin as the request, which is plain `http`.
   ///   - partition: returns the partition of a request, such as its tenant; `nil` for the partition of the cache.
   ///     Responses of different partitions have nothing in common.
   ///   - shouldIntercept: returns whether the cache takes part in a request (default: in all). The handler of any other
@@ -110,9 +110,11 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
       if CachingTask.current?.route == nil { response.headers.removeOwnCacheControl() }
       return response
     }
-    let head = keyed(request.head)
+    var asked = request.head
+    if asked.authority == nil { asked.authority = defaultAuthority }
+    let head = keyed(asked)
     let task = CachingTask.current
-    if let task, let route = task.route, route.isNested(in: cache, head) {
+    if let task, let route = task.route, route.isNested(in: cache, asked) {
       // Another middleware of this cache has already looked up the request, and waits for the response.
       route.validator = validator
       return try await next(request, context)
@@ -137,12 +139,9 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
   }
   /// Returns the head of a request as the cache knows it.
   private func keyed(_ head: HTTPRequest) -> HTTPRequest {
+    guard let publicOrigin else { return head }
     var head = head
-    if let publicOrigin {
-      (head.scheme, head.authority) = (publicOrigin.scheme, publicOrigin.authority)
-    } else if head.authority == nil {
-      head.authority = defaultAuthority
-    }
+    (head.scheme, head.authority) = (publicOrigin.scheme, publicOrigin.authority)
     return head
   }
 }

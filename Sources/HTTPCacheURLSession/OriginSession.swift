@@ -62,17 +62,28 @@ final class OriginSession: Sendable {
     outgoing.httpMethod = request.method.rawValue
     outgoing.httpBodyStream = nil
     outgoing.httpBody = nil
-    var content: OutgoingContent?
-    if let file = body.stream as? FileContent {
-      content = try await OutgoingContent(file: file.path)
-      // For the application's closure to read.
-      outgoing.httpBodyStream = willSend.flatMap { _ in InputStream(fileAtPath: file.path.string) }
-    } else {
-      let bytes = try await body.collect(upTo: .max)
-      if !bytes.isEmpty { outgoing.httpBody = Data(bytes) }
+    var (body, content) = (body, try await OutgoingContent(body))
+    switch content {
+    case .bytes(let bytes)?: outgoing.httpBody = bytes
+    // For the application's closure to read.
+    case .file(let path, _)?:
+      outgoing.httpBodyStream = willSend.flatMap { _ in InputStream(fileAtPath: path.string) }
+    case nil: break
     }
-    if let willSend { outgoing = try willSend(outgoing) }
-    if let bytes = outgoing.httpBody { content = bytes.isEmpty ? nil : .bytes(bytes) }
+    if let willSend {
+      let given = outgoing.httpBodyStream
+      outgoing = try willSend(outgoing)
+      if let bytes = outgoing.httpBody {
+        content = bytes.isEmpty ? nil : .bytes(bytes)
+      } else if let stream = outgoing.httpBodyStream, stream !== given,
+        let changed = StreamedContent(outgoing)
+      {
+        body = try await changed.content()
+        content = try await OutgoingContent(body)
+      } else if case .bytes? = content {
+        content = nil
+      }
+    }
     outgoing.httpBodyStream = nil
     outgoing.httpBody = nil
     let task = Platform.task(of: session, sending: content, with: outgoing)
@@ -118,7 +129,7 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     totalBytesExpectedToSend: Int64
   ) {
     guard let transfer = transfer(task) else { return }
-    transfer.progress?(Int(totalBytesSent), transfer.content?.length)
+    transfer.progress?(transfer.byteCount(ofAll: totalBytesSent), transfer.content?.length)
   }
 
   /// The server has closed a connection that was open, before it answered: the content is sent once more.
@@ -126,7 +137,9 @@ private final class Transfers: NSObject, URLSessionDataDelegate, Sendable {
     _ session: URLSession, task: URLSessionTask,
     needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
   ) {
-    completionHandler(transfer(task)?.content.map { Platform.stream(of: $0) })
+    let transfer = transfer(task)
+    transfer?.beginAgain(after: task.countOfBytesSent)
+    completionHandler(transfer?.content.map { Platform.stream(of: $0) })
   }
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -216,6 +229,8 @@ private final class SessionTransfer: Sendable {
     var redirect: HTTPResponse?
     /// Bytes of content that have arrived for a head that is kept.
     var keptByteCount = 0
+    /// Bytes of the request's content that were sent before it had to be sent again.
+    var sentBefore: Int64 = 0
   }
 
   /// Maximum bytes of content that arrive while the head of a challenge is kept.
@@ -273,6 +288,16 @@ private final class SessionTransfer: Sendable {
     } onCancel: {
       Self.cancel(task, on: queue)
     }
+  }
+
+  /// Notes that the content of the request is sent again, when so many bytes of it have been sent.
+  func beginAgain(after byteCount: Int64) { state.withLock { $0.sentBefore = byteCount } }
+
+  /// Returns how much of the content has been sent this time.
+  func byteCount(ofAll sent: Int64) -> Int {
+    let before = state.withLock { $0.sentBefore }
+    // A call from before may still have waited for the queue.
+    return Int(sent > before ? sent - before : sent)
   }
 
   /// Whether the head has not been passed on.

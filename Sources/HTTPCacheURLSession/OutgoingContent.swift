@@ -15,10 +15,17 @@ enum OutgoingContent: Sendable {
   /// A file, and its length in bytes when the request was made.
   case file(FilePath, length: Int)
 
-  /// Makes the content of a file.
+  /// Makes the content of a body; `nil` if it is empty.
   ///
-  /// - Throws: `URLError.cannotOpenFile` unless it is a regular file: the length of any other is unknown.
-  init(file path: FilePath) async throws {
+  /// - Throws: `URLError.cannotOpenFile` if it is of a file that is not regular: its length is unknown.
+  init?(_ body: MessageBody) async throws {
+    guard let file = body.stream as? FileContent else {
+      let bytes = try await body.collect(upTo: .max)
+      if bytes.isEmpty { return nil }
+      self = .bytes(Data(bytes))
+      return
+    }
+    let path = file.path
     let length = await BlockingExecutor.run { () -> Int? in
       var properties = stat()
       guard stat(path.string, &properties) == 0, properties.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -86,33 +86,20 @@ extension StoredResponse {
   /// Whether the response can answer an ordinary request without a revalidation.
   ///
   /// If it cannot, it is useless to coalesced requests: each of them needs its own request to the origin.
-  public func isReusable(at now: Timestamp) -> Bool { isReusable(facts, at: now, nil) }
+  public func isReusable(at now: Timestamp) -> Bool { isReusable(facts, at: now) }
 
-  fileprivate func isReusable(
-    _ facts: ReuseFacts, at now: Timestamp, _ decision: CacheEngine.ResponseRule.Decision?
-  ) -> Bool {
-    guard parts == nil, !selecting.isUnmatchable, !facts.forbidsFreshUse else { return false }
-    return facts.staleness(at: now) == nil
-      || StaleUse.permission(for: facts, request: CacheControl(), now: now, decision) != nil
-  }
-}
-
-extension CacheEngine {
-  /// Whether a response can answer a request that has waited for it, when it arrives, also stale by a rule.
+  /// Whether the response can answer a request that has waited for it, when it arrives.
   ///
   /// - Parameter times: of the exchange that brought it.
-  package func isReusable(_ response: StoredResponse, after times: ExchangeTimes) -> Bool {
-    var facts = response.facts
+  package func isReusable(after times: ExchangeTimes) -> Bool {
+    var facts = facts
     facts.leaveOutDelay(of: times)
-    return response.isReusable(facts, at: times.response, decision(about: response))
+    return isReusable(facts, at: times.response)
   }
 
-  /// Whether a response can answer an ordinary request without a revalidation, also stale by a rule.
-  package func isReusable(_ response: StoredResponse, at now: Timestamp) -> Bool {
-    response.isReusable(response.facts, at: now, decision(about: response))
-  }
-
-  private func decision(about response: StoredResponse) -> ResponseRule.Decision? {
-    configuration.ruling.map { $0.decision(about: .init(response)) }
+  private func isReusable(_ facts: ReuseFacts, at now: Timestamp) -> Bool {
+    guard parts == nil, !selecting.isUnmatchable, !facts.forbidsFreshUse else { return false }
+    return facts.staleness(at: now) == nil
+      || StaleUse.permission(for: facts, request: CacheControl(), now: now) != nil
   }
 }

@@ -117,7 +117,7 @@ extension OriginExchange {
     guard let settlement,
       case .store(var stored, _) = outcome.storage, stored.parts == nil,
       outcome.assembly?.candidate == nil, sent.request.method != .head,
-      sent.call.willStore == nil, sent.engine.isReusable(stored, at: cache.clock.now)
+      sent.call.willStore == nil, stored.isReusable(at: cache.clock.now)
     else { return nil }
     stored.contentLength = transfer.length.map { Int64($0) }
     return (stored, transfer, settlement)

@@ -68,7 +68,7 @@ final class OriginExchange {
   /// Whether requests that have waited for the response can use it without a revalidation.
   var isReusable: Bool {
     guard case .store(let stored, _) = outcome.storage else { return false }
-    return sent.engine.isReusable(stored, after: exchange.times)
+    return stored.isReusable(after: exchange.times)
   }
 
   /// Whether the answer has stored content before or after the network's.
@@ -167,8 +167,8 @@ extension OriginExchange {
     switch outcome.answer {
     case .stored(let answer):
       cache.fetches.note(
-        sent.engine.isReusable(answer.response, after: exchange.times), of: sent.lookup.key,
-        sent.forwarding, status: status)
+        answer.response.isReusable(after: exchange.times), of: sent.lookup.key, sent.forwarding,
+        status: status)
       fetch?.finish(.stored(status: status, at: exchange.times))
       return cache.answers.respond(
         with: answer, content, outcome, sent, forwardStatus: status, isUpdated: isUpdated)

@@ -30,7 +30,7 @@ struct RuleForm<Value: Sendable>: Sendable {
   /// Returns the first part of a list or a mapping that is not accepted by itself; the node itself if each one is.
   private func culprit(in node: RuleNode) -> RuleNode {
     switch node.content {
-    case .list(let values): values.first { parse(RuleNode(.list([$0]))) == nil } ?? node
+    case .list(let values): values.first { parse(RuleNode(.list([$0]))) == nil && parse($0) == nil } ?? node
     case .map(let members):
       members.first { parse(RuleNode(.map([$0]))) == nil }
         .map { RuleNode(.scalar("\($0.name): \($0.value.inline)"), line: $0.value.line) } ?? node
@@ -217,7 +217,8 @@ extension RuleForm<[CacheRule.FieldCondition]> {
       }
       let conditions = members.compactMap { member -> CacheRule.FieldCondition? in
         guard let name = HTTPField.Name(member.name)?.rawName,
-          let values = RuleForm<[String]>.texts.parsed(member.value)
+          // Without values, it is present.
+          let values = member.value.content == .list([]) ? [] : RuleForm<[String]>.texts.parsed(member.value)
         else { return nil }
         return CacheRule.FieldCondition(name, values: values)
       }
@@ -245,7 +246,20 @@ extension RuleForm<[CacheRule.Field]> {
       }
       return fields.contains(nil) || fields.isEmpty ? nil : fields.compactMap(\.self)
     },
-    { fields in RuleNode(.map(fields.map { RuleNode.Member($0.name, RuleNode($0.value)) })) })
+    { fields in
+      var names: [String] = []
+      var values: [String: [String]] = [:]
+      for field in fields {
+        let key = field.name.lowercasedASCII
+        if values[key] == nil { names.append(field.name) }
+        values[key, default: []].append(field.value)
+      }
+      return RuleNode(
+        .map(
+          names.map {
+            RuleNode.Member($0, RuleForm<[String]>.texts.write(values[$0.lowercasedASCII] ?? []))
+          }))
+    })
 }
 
 extension String {

@@ -169,7 +169,7 @@ extension RuleNode {
   func members(_ expected: String) throws(CacheRules.Fault) -> [Member] {
     guard case .map(let members) = content else { throw fault("expected \(expected), found \(shown)") }
     for (index, member) in members.enumerated()
-    where members[..<index].contains(where: { $0.name == member.name }) {
+    where members[..<index].contains(where: { $0.name.lowercasedASCII == member.name.lowercasedASCII }) {
       throw member.value.fault("'\(member.name)' is set twice; remove one")
     }
     return members

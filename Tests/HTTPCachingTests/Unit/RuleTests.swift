@@ -108,6 +108,9 @@ struct RuleTests {
       (#"[{"errors": ["500", "timeout", "5"]}]"#, "for connections that fail, found 'timeout'"),
       (#"[{"status-lifetimes": {"404": "30s", "5xx": "1y"}}]"#, "found '5xx: 1y'"),
       (#"[{"set-response-fields": {"A": "1", "X A": "1"}}]"#, "found 'X A: 1'"),
+      (#"[{"set-response-fields": {"Link": "a", "link": "b"}}]"#, "is set twice"),
+      (#"[{"lifetime": ["30s"]}]"#, "found a list"),
+      (#"[{"status-lifetimes": [{"404": "30s"}]}]"#, "found a list"),
       (#"[{"match": 5, "lifetime": 1}]"#, "expected the parts of a match"),
     ])
   func faults(json: String, text: String) {
@@ -130,6 +133,16 @@ struct RuleTests {
           #"[{"name": "static", "match": {"host": "a.example", "path": "/static/*"}, "lifetime": 60}]"#)))
     #expect(throws: CacheRules.Fault.self) { try CacheRules([CacheRule(paths: ["/a"])]) }
     #expect(throws: CacheRules.Fault.self) { try CacheRules([CacheRule { $0.grace = .seconds(-1) }]) }
+    // A field with several lines, and one that is present beside one with a value.
+    var match = CacheRule {
+      $0.setResponseFields = [.init("Link", "a"), .init("B", "c"), .init("Link", "b")]
+    }
+    match.match.fields = [.init("A"), .init("B", values: ["1"])]
+    let own = try CacheRules([match])
+    let read = try JSONDecoder().decode(CacheRules.self, from: JSONEncoder().encode(own))
+    #expect(read.rules.first?.match.fields.map(\.name).sorted() == ["A", "B"])
+    let fields = read.rules.first?.setResponseFields?.map { "\($0.name) \($0.value)" }.sorted()
+    #expect(fields == ["B c", "Link a", "Link b"])
   }
 
   @Test("The page for operators lists all parts of a match and all settings, with their phase")

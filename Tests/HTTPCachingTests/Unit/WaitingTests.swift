@@ -89,34 +89,6 @@ struct WaitingTests {
     }
   }
 
-  @Test(
-    "Requests that have waited for a response get it, stale by a rule, as they would stale by its own directive",
-    arguments: [false, true])
-  func stale(byRule: Bool) async throws {
-    let setting = try Setting(kind: .shared) {
-      if byRule, let rules = try? CacheRules([CacheRule { $0.grace = .seconds(60) }]) {
-        $0.cacheRules = rules
-      }
-    }
-    let origin = MemoryOrigin(holding: gates(2), each: 1) { _, number in
-      .ok("\(number)", [.cacheControl: byRule ? "max-age=0" : "max-age=0, stale-while-revalidate=60"])
-    }
-    let requests = get(4, setting, origin)
-    try await setting.cache.fetches.followers(3)
-    origin.gates[0].open()
-    var reasons: Set<CacheEngine.Reason> = []
-    for request in requests {
-      let answer = try await request.value
-      #expect(answer.text == "1")
-      reasons.insert(answer.response.reason)
-    }
-    #expect(reasons.contains(byRule ? .staleByRule : .staleWhileRevalidate))
-    // One revalidation in the background, of all.
-    await origin.gates[1].arrived(1)
-    #expect(origin.requests.count == 2)
-    origin.gates[1].open()
-  }
-
   /// A request whose response says nothing of the next one.
   @Test(
     "What one request forbids, and an error ten seconds ago, do not part the others",

@@ -158,6 +158,49 @@ struct StreamingTests {
     }
   }
 
+  @Test("The progress of content that is sent again begins again")
+  func repeatedProgress() async throws {
+    let content = Data(count: 300_000)
+    try await Setting.with { request in
+      .init(ending: request.number == 2 ? .noResponse : .whole)
+    } test: { setting async throws in
+      let session = HTTPCacheSession(cache: setting.cache, configuration: .plain)
+      _ = try await session.data(for: setting.request("/"))
+      let counts = Recorder<Int>()
+      _ = try await session.upload(for: setting.request("/", method: "POST"), from: content) {
+        count, length in
+        #expect(length == content.count)
+        counts.add(count)
+      }
+      #expect(setting.origin.requestCount == 3)
+      #expect(counts.all.allSatisfy { $0 <= content.count } && counts.all.last == content.count)
+      #expect(counts.all.count { $0 == content.count } == 2)
+    }
+  }
+
+  @Test(
+    "willSend may replace the content by a stream of its own, by data, or by nothing",
+    arguments: [0, 10, 200_000], [nil, "data", "stream"])
+  func replaced(count: Int, by kind: String?) async throws {
+    var options = CachingOptions()
+    options.willSend = { request in
+      var request = request
+      switch kind {
+      case "data": request.httpBody = Data("new".utf8)
+      case "stream": request.httpBodyStream = InputStream(data: Data("new".utf8))
+      default: request.httpBody = nil
+      }
+      return request
+    }
+    try await Setting.with(options: options) { request in
+      .init(body: String(decoding: request.body.prefix(10), as: UTF8.self))
+    } test: { setting async throws in
+      var request = try setting.request("/", method: "POST")
+      if count > 0 { request.httpBody = Data(repeating: 0x61, count: count) }
+      #expect(try await setting.load(request).text == (kind == nil ? "" : "new"))
+    }
+  }
+
   @Test("Cancelling uploads while they are sent leaves others undisturbed", arguments: Form.allCases)
   func cancelledUploads(form: Form) async throws {
     let (count, length) = (40, 2_000_000)
