@@ -21,10 +21,11 @@ extension CacheMiddleware {
     let desk = HandlerDesk()
     let route = RouteCache.Storage(cache, head, partition, validator, within: task?.route)
     let background = task?.entrance.map { entrance in
-      BackgroundRun.transport(for: cache) { [request] in
+      // Not the request, whose content it would keep.
+      BackgroundRun.transport(for: cache) { [client = (request.head.scheme, request.head.authority)] in
         // The middlewares before this one see the host that the client has named.
         var head = $0.head
-        (head.scheme, head.authority) = (request.head.scheme, request.head.authority)
+        (head.scheme, head.authority) = client
         return try await entrance(Request(head: head, body: $0.body))
       }
     }
