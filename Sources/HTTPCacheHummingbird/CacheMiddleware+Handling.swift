@@ -12,43 +12,83 @@ extension CacheMiddleware {
 
   /// Answers a request that memory cannot answer at once.
   ///
-  /// `next` may be called only here, in the task of the request, because it is neither escaping nor `Sendable`. The
-  /// cache sends requests from tasks of its own. So this task serves the ``HandlerDesk`` until the cache has an answer.
+  /// `next` may be called only here, in the task of the request, because it is neither escaping nor `Sendable`. So the
+  /// handler runs here at once if the request waits for nothing else. Otherwise the cache sends the request from a task of
+  /// its own, and this task serves the ``HandlerDesk`` until the cache has an answer.
   func fetch(
-    _ request: Request, _ head: HTTPRequest, begun pending: PendingRequest?, _ content: MessageBody,
+    _ request: Request, _ head: HTTPRequest, _ begun: PendingRequest, _ content: MessageBody,
     _ context: Context, _ partition: String?, _ task: CachingTask?, _ next: Next
   ) async throws -> Response {
     let desk = HandlerDesk()
     let route = RouteCache.Storage(cache, head, partition, validator, within: task?.route)
-    let background = task?.entrance.map { entrance in
-      // Not the request, whose content it would keep.
-      BackgroundRun.transport(for: cache) { [client = (request.head.scheme, request.head.authority)] in
-        // The middlewares before this one see the host that the client has named.
-        var head = $0.head
-        (head.scheme, head.authority) = client
-        return try await entrance(Request(head: head, body: $0.body))
+    let origin = LocalOrigin(background: task?.entrance.map { background(of: request.head, through: $0) })
+    let handler: Transport = { [tracer = cache.tracer] in try await desk.run($0, $1, traced: tracer?.context)
+    }
+    var pending = begun
+    if let sent = cache.exchange(
+      for: &pending, body: content, work: HandlerWork(), from: origin, transport: handler)
+    {
+      let result = await run(
+        sent.forwarded, body: RequestBody(content) ?? request.body, context, route, next)
+      switch sent.finish(result.reply) {
+      case .answer(let response): return try self.response(response, result, to: head, context)
+      case .pending:
+        return try await response(to: request, head, context, route, next, from: desk, after: result) {
+          try await sent.response()
+        }
+      case .done: throw CancellationError()
       }
     }
+    return try await response(to: request, head, context, route, next, from: desk) { [cache, pending] in
+      try await cache.respond(
+        to: head, begun: pending, body: content, partition: partition, from: origin, handler: handler)
+    }
+  }
+
+  /// Makes the transport of background revalidations of a request.
+  private func background(
+    of head: HTTPRequest, through entrance: @escaping CachingTask.Entrance
+  ) -> Transport {
+    // Not the request, whose content it would keep.
+    BackgroundRun.transport(for: cache) { [client = (head.scheme, head.authority)] in
+      // The middlewares before this one see the host that the client has named.
+      var head = $0.head
+      (head.scheme, head.authority) = client
+      return try await entrance(Request(head: head, body: $0.body))
+    }
+  }
+
+  /// Runs the handler for each ask of the cache, until it has an answer.
+  ///
+  /// - Parameter result: the result of the handler's latest run, if it has run.
+  private func response(
+    to request: Request, _ head: HTTPRequest, _ context: Context, _ route: RouteCache.Storage, _ next: Next,
+    from desk: HandlerDesk, after result: HandlerResult? = nil,
+    _ answer: @escaping @Sendable () async throws -> CachedResponse
+  ) async throws -> Response {
     async let answer = {
       // No ask comes after the answer, except from a fetch whose leader was cancelled: it is refused.
       defer { desk.close() }
-      return try await cache.respond(
-        to: head, begun: pending, body: content, partition: partition,
-        from: LocalOrigin(background: background)
-      ) { try await desk.run($0, $1, traced: cache.tracer?.context) }
+      return try await answer()
     }()
-    var result: HandlerResult?
+    var result = result
     while let ask = await desk.next() {
       // The spans of the handler are parts of the fetch, whose task waits for it.
       let latest = await inContext(ask.traced) {
         await run(ask.head, body: RequestBody(ask.content) ?? request.body, context, route, next)
       }
-      // The fetch goes on for the requests that wait for it, with a handler that is not cancelled.
-      ask.reply(
-        latest.error != nil && Task.isCancelled ? .failure(TransportAbandoned()) : .success(latest.response))
+      ask.reply(latest.reply)
       result = latest
     }
-    let response = try await answer
+    return try self.response(await answer, result, to: head, context)
+  }
+
+  /// Makes the client's response.
+  ///
+  /// - Parameter result: the result of the handler, if it has run.
+  private func response(
+    _ response: CachedResponse, _ result: HandlerResult?, to head: HTTPRequest, _ context: Context
+  ) throws -> Response {
     guard let result, response.isPassedThrough else {
       if let error = result?.error {
         context.logger.debug(

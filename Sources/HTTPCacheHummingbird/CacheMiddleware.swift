@@ -126,17 +126,16 @@ public struct CacheMiddleware<Context: RequestContext>: RouterMiddleware {
       return try await revalidate(run, request, head, context, partition, next)
     }
     let content = MessageBody(requestBody: request.body, of: head)
-    var pending: PendingRequest?
-    if content.length == 0 {
-      let beginning = cache.begin(
-        head, partition: partition, revalidatesInBackground: task?.entrance != nil, isLocal: true)
-      switch beginning {
-      case .answer(let response): return Response(response, to: head.method)
-      case .pending(let begun): pending = begun
-      }
+    let beginning = cache.begin(
+      head, body: content, partition: partition, revalidatesInBackground: task?.entrance != nil, isLocal: true
+    )
+    switch beginning {
+    case .answer(let response): return Response(response, to: head.method)
+    case .pending(let begun):
+      return try await fetch(request, head, begun, content, context, partition, task, next)
     }
-    return try await fetch(request, head, begun: pending, content, context, partition, task, next)
   }
+
   /// Returns the head of a request as the cache knows it.
   private func keyed(_ head: HTTPRequest) -> HTTPRequest {
     guard let publicOrigin else { return head }

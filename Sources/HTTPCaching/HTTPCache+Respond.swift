@@ -75,7 +75,7 @@ extension HTTPCache {
   /// Does the same for a handler in this process, see ``LocalOrigin``.
   ///
   /// - Parameters:
-  ///   - pending: the request, if it has begun; it then has no content.
+  ///   - pending: the request, if it has begun.
   ///   - handler: runs the handler. If the response ``CachedResponse/isPassedThrough``, its body is empty: the
   ///     caller has the content itself, because the transport returned it.
   package func respond(
@@ -165,14 +165,16 @@ extension HTTPCache {
   }
 
   /// - Parameters:
+  ///   - content: the content of the request.
   ///   - revalidatesInBackground: whether a stale response may be served while it is revalidated.
   ///   - isLocal: whether the origin is a handler in this process.
   package func begin(
-    _ request: HTTPRequest, policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String?,
-    revalidatesInBackground: Bool, isLocal: Bool = false
+    _ request: HTTPRequest, body content: MessageBody = .empty,
+    policy: RequestCachePolicy = .useProtocolCachePolicy, partition: String?, revalidatesInBackground: Bool,
+    isLocal: Bool = false
   ) -> Beginning {
     switch beginning(
-      of: request, content: .empty, policy, partition, revalidatesInBackground: revalidatesInBackground,
+      of: request, content: content, policy, partition, revalidatesInBackground: revalidatesInBackground,
       isLocal: isLocal)
     {
     case .answer(let response): return .answer(traced(response, request))

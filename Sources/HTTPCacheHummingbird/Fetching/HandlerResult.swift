@@ -17,6 +17,11 @@ struct HandlerResult: Sendable {
   /// The fields after the content, known when it has been read.
   let trailers: HandlerContent.Trailers
 
+  /// What the fetch gets. It goes on for the requests that wait for it, with a handler that is not cancelled.
+  var reply: Result<TransportResponse, any Error> {
+    error != nil && Task.isCancelled ? .failure(TransportAbandoned()) : .success(response)
+  }
+
   /// - Throws: what the handler throws while it writes its content.
   ///
   /// - Parameter task: what the handler's task knows, for the content that it writes later.
@@ -92,4 +97,9 @@ struct HandlerResult: Sendable {
     self.trailers = trailers
     response = TransportResponse(head: original.head, body: body)
   }
+}
+
+/// A handler that runs in the task of its request: only the server can cancel it.
+struct HandlerWork: Cancellable {
+  func cancel() {}
 }

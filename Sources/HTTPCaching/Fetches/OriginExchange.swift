@@ -122,7 +122,8 @@ extension OriginExchange {
 
   /// Returns the leader's answer if nothing has to be waited for; otherwise does nothing, and ``answerLeader()`` answers.
   func answerAtOnce() -> CachedResponse? {
-    guard response.body.isInMemory, outcome.assembly == nil, !(cache.store.hasDisk && outcome.changesStore)
+    guard response.body.isInMemory || staysWithCaller, outcome.assembly == nil,
+      !(cache.store.hasDisk && outcome.changesStore)
     else { return nil }
     if case .forwardAgain = outcome.answer { return nil }
     // A part may have to be combined with what others have stored meanwhile.
@@ -131,6 +132,11 @@ extension OriginExchange {
     guard stored.canBeginAtOnce else { return nil }
     apply()
     return answerWithoutNetwork(stored) ?? passedOnAtOnce()
+  }
+
+  /// Whether the content is the caller's own, because a handler of this process made it and it is not stored.
+  private var staysWithCaller: Bool {
+    if case .store = outcome.storage { false } else { sent.call.localOrigin != nil && !isCompleted }
   }
 
   /// The stored content that the answer begins with.

@@ -6,7 +6,7 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
 
-/// An exchange with the origin on the event loop of the client, without a task.
+/// An exchange with the origin on the event loop or in the task of the client, without a task of its own.
 ///
 /// The caller sends ``forwarded``, and passes the response to ``finish(_:)``. If the response has arrived in one piece, it is
 /// judged, stored and returned there: most misses, requests that are passed on, and validations end so. A longer content,
@@ -38,7 +38,7 @@ extension SentRequest {
     case done
   }
 
-  /// The request to send, which has no content.
+  /// The request to send, without its content.
   package var forwarded: HTTPRequest { forwarding.request }
 
   /// Whether the client has left.
@@ -108,21 +108,24 @@ extension HTTPCache {
   /// `nil`, and the pending request continues as it is.
   ///
   /// - Parameters:
+  ///   - content: the content of the request.
   ///   - work: cancelled if no caller wants the response any more. ``SentRequest/finish(_:)`` must be called all the same.
   ///   - interim: gets the interim (1xx) responses, if there are any.
-  ///   - executor: runs what takes more, in a cache without a disk.
+  ///   - executor: runs what takes more, in a cache without a disk; `nil` for Swift's own.
+  ///   - origin: set if a handler in this process is the origin.
   ///   - transport: sends a further request, if it takes one.
   package func exchange(
-    for pending: inout PendingRequest, work: any Cancellable, interim: InterimReceiver?,
-    on executor: any TaskExecutor, transport: @escaping Transport
+    for pending: inout PendingRequest, body content: MessageBody = .empty, work: any Cancellable,
+    interim: InterimReceiver? = nil, on executor: (any TaskExecutor)? = nil, from origin: LocalOrigin? = nil,
+    transport: @escaping Transport
   ) -> SentRequest? {
     // A span of the tracer belongs to a task.
     guard configuration.tracer == nil else { return nil }
     if case .join(let demand) = pending.action { pending.join(demand, in: self) }
     guard case .send(let demand, let claim, let collapsing, nil) = pending.action else { return nil }
     let call = Call(
-      request: pending.request, body: .empty, policy: pending.policy, interim: interim, transport: transport,
-      ruled: pending.ruled, executor: executor, begun: pending.begun)
+      request: pending.request, body: content, policy: pending.policy, interim: interim, transport: transport,
+      ruled: pending.ruled, executor: executor, localOrigin: origin, begun: pending.begun)
     claim?.fetch.run(work)
     let sent = SentRequest(
       call, demand.forwarding, pending.lookup, collapsing,

@@ -24,7 +24,7 @@ package final class SentRequest: Sendable {
   let time: Timestamp
   /// The same for the event of the response.
   let sendingBegun: EventHub.Moment
-  /// How it is sent without a task; see ``HTTPCache/exchange(for:work:interim:on:transport:)``.
+  /// How it is sent without a task; see ``HTTPCache/exchange(for:body:work:interim:on:from:transport:)``.
   let direct: Mutex<Direct>
 
   /// - Parameters:
