@@ -77,7 +77,7 @@ test-long: SECONDS = 600
 test-long: test-long-tiers test-session test-crash test-large soak fleet test-swift-hash test-thread test-address fuzz docs-test ## run what takes hours: before a release; `make -k` goes on after a failure
 
 test-long-tiers: build-tests
-	@bash scripts/test.sh unit long
+	@bash scripts/test.sh unit integration long
 
 build: check ## build everything for debugging
 	$(BUILD_TESTS)

@@ -57,7 +57,7 @@ struct RoutesBench {
   private func check(_ response: LoopbackClient.Response, _ route: Route, isFirst: Bool) throws {
     let status = response.fields["cache-status"]
     guard response.status == 200, response.bodyBytes >= 1024,
-      route == .cached ? status?.contains("; hit") == !isFirst : status == nil
+      route.isExpected(status, isFirst: isFirst)
     else {
       throw BenchError.unexpected(
         what: route.contender.rawValue,
@@ -108,12 +108,24 @@ enum Route: String, CaseIterable, Sendable {
   case json
   /// Does the same, behind the cache.
   case cached
+  /// Does the same, behind the cache, which may not store it.
+  case passed
 
   var contender: Contender {
     switch self {
     case .constant: .constantRoute
     case .json: .encodingRoute
     case .cached: .ours
+    case .passed: .passedRoute
+    }
+  }
+
+  /// Whether the first or a later response says what it should in `Cache-Status`.
+  fileprivate func isExpected(_ status: String?, isFirst: Bool) -> Bool {
+    switch self {
+    case .constant, .json: status == nil
+    case .cached: status?.contains("; hit") == !isFirst
+    case .passed: status?.contains("; fwd=") == true && status?.contains("; stored") == false
     }
   }
 }
@@ -129,7 +141,7 @@ extension Route {
         Response(status: .ok, headers: [.contentType: "application/json"], body: .init(byteBuffer: buffer))
       }
     case .json: addJSON(router)
-    case .cached:
+    case .cached, .passed:
       let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
       router.add(middleware: CacheMiddleware(cache: cache))
       addJSON(router)
@@ -158,7 +170,11 @@ extension Route {
     let items = (0..<17).map { Item(id: $0, name: "item number \($0)", price: 99, tags: ["a", "b"]) }
     router.get("route") { request, context in
       var response = try context.responseEncoder.encode(items, from: request, context: context)
-      response.cache(.public, maxAge: .seconds(3600))
+      if self == .passed {
+        response.cache(.noStore)
+      } else {
+        response.cache(.public, maxAge: .seconds(3600))
+      }
       return response
     }
   }

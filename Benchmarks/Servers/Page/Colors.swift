@@ -13,7 +13,7 @@ extension Contender {
       .bareNIO, .constantRoute, .directOrigin, .hiredis:
       "floor"
     case .dictionary, .sqlite, .exactS3FIFO, .nginx, .encodingRoute, .redisClient: "dictionary"
-    case .nodes, .files, .oursHyperbolic, .varnish: "nodes"
+    case .nodes, .files, .oursHyperbolic, .varnish, .passedRoute: "nodes"
     case .nsCache, .rocksDB, .gdsf, .haproxy: "nscache"
     case .urlCache, .beladySize, .trafficServer: "urlcache"
     }

@@ -27,9 +27,11 @@ package enum Contender: String, CaseIterable, Codable, Sendable {
   case beladySize = "Belady-size"
   case urlSession = "URLSession"
   case asyncHTTPClient = "AsyncHTTPClient"
-  /// A route of Hummingbird with a constant response, and one that encodes JSON.
+  /// A route of Hummingbird with a constant response, one that encodes JSON, and the latter behind the cache, which does not
+  /// store it.
   case constantRoute = "Hummingbird, constant"
   case encodingRoute = "Hummingbird, JSON"
+  case passedRoute = "HTTPCacheEngine, not stored"
   case swiftHash = "XXH3 in Swift"
   case libraryHash = "libxxhash"
   /// A blocking connection of hiredis alone, and this package's client of Redis without a cache.

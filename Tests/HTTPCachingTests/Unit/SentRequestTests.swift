@@ -112,10 +112,21 @@ struct SentRequestTests {
     "An exchange without a task answers, stores and reports what one with a task does",
     arguments: scenarios, [CacheEngine.Configuration.Kind.private, .shared])
   func equal(_ scenario: Scenario, _ kind: CacheEngine.Configuration.Kind) async throws {
+    try await equal(scenario, kind, origin: nil)
+  }
+
+  @Test("The same for a handler in this process", arguments: scenarios)
+  func equalForHandler(_ scenario: Scenario) async throws {
+    try await equal(scenario, .shared, origin: LocalOrigin())
+  }
+
+  private func equal(
+    _ scenario: Scenario, _ kind: CacheEngine.Configuration.Kind, origin: LocalOrigin?
+  ) async throws {
     try await withTemporaryFolder { folder in
       for directory in [nil, folder] {
-        let with = try await run(scenario, kind, directory, isDirect: false)
-        let without = try await run(scenario, kind, directory, isDirect: true)
+        let with = try await run(scenario, kind, directory, of: origin, isDirect: false)
+        let without = try await run(scenario, kind, directory, of: origin, isDirect: true)
         #expect(without.seen == with.seen)
         #expect(without.events == with.events)
         #expect(without.asked == with.asked)
@@ -124,7 +135,8 @@ struct SentRequestTests {
   }
 
   private func run(
-    _ scenario: Scenario, _ kind: CacheEngine.Configuration.Kind, _ folder: URL?, isDirect: Bool
+    _ scenario: Scenario, _ kind: CacheEngine.Configuration.Kind, _ folder: URL?, of local: LocalOrigin?,
+    isDirect: Bool
   ) async throws -> (seen: [Seen], events: [String], asked: [HTTPRequest]) {
     let directory = folder.map { FilePath($0.appendingPathComponent(isDirect ? "direct" : "task").path) }
     let setting = try Setting(kind: kind, directory: directory)
@@ -141,8 +153,8 @@ struct SentRequestTests {
       do {
         let response =
           isDirect
-          ? try await answerDirectly(request, from: origin, in: setting.cache)
-          : try await setting.cache.respond(to: request, transport: origin.transport)
+          ? try await answerDirectly(request, from: origin, of: local, in: setting.cache)
+          : try await answer(request, from: origin, of: local, in: setting.cache)
         let bytes = try? await response.body.collect(upTo: .max)
         seen.append(
           Seen(
@@ -160,16 +172,30 @@ struct SentRequestTests {
     return (seen, events, origin.requests)
   }
 
+  private func answer(
+    _ request: HTTPRequest, begun pending: PendingRequest? = nil, from origin: MemoryOrigin,
+    of local: LocalOrigin?, in cache: HTTPCache
+  ) async throws -> CachedResponse {
+    if let local {
+      return try await cache.respond(
+        to: request, begun: pending, body: .empty, partition: nil, from: local, handler: origin.transport)
+    }
+    guard let pending else { return try await cache.respond(to: request, transport: origin.transport) }
+    return try await cache.respond(to: pending, transport: origin.transport)
+  }
+
   private func answerDirectly(
-    _ request: HTTPRequest, from origin: MemoryOrigin, in cache: HTTPCache
+    _ request: HTTPRequest, from origin: MemoryOrigin, of local: LocalOrigin?, in cache: HTTPCache
   ) async throws -> CachedResponse {
     var pending: PendingRequest
-    switch cache.begin(request) {
+    let beginning = cache.begin(
+      request, partition: nil, revalidatesInBackground: local == nil, isLocal: local != nil)
+    switch beginning {
     case .answer(let response): return response
     case .pending(let begun): pending = begun
     }
-    guard let exchange = begin(&pending, Work(), from: origin, in: cache) else {
-      return try await cache.respond(to: pending, transport: origin.transport)
+    guard let exchange = begin(&pending, Work(), from: origin, of: local, in: cache) else {
+      return try await answer(request, begun: pending, from: origin, of: local, in: cache)
     }
     let result: Result<TransportResponse, any Error>
     do {
@@ -185,10 +211,11 @@ struct SentRequestTests {
   }
 
   private func begin(
-    _ pending: inout PendingRequest, _ work: Work, from origin: MemoryOrigin, in cache: HTTPCache
+    _ pending: inout PendingRequest, _ work: Work, from origin: MemoryOrigin, of local: LocalOrigin? = nil,
+    in cache: HTTPCache
   ) -> SentRequest? {
     cache.exchange(
-      for: &pending, work: work, interim: nil, on: globalConcurrentExecutor, transport: origin.transport)
+      for: &pending, work: work, on: globalConcurrentExecutor, from: local, transport: origin.transport)
   }
 
   /// Records whether it was cancelled.
@@ -204,6 +231,23 @@ struct SentRequestTests {
   ) throws -> SentRequest {
     guard case .pending(var pending) = setting.cache.begin(request) else { throw Unreachable() }
     return try #require(begin(&pending, work, from: origin, in: setting.cache))
+  }
+
+  @Test(
+    "Content of a handler that is not stored stays with the caller, and ends the exchange before it is read")
+  func contentOfHandler() throws {
+    let setting = try Setting(kind: .shared)
+    let origin = MemoryOrigin { _, _ in throw Unreachable() }
+    guard case .pending(var pending) = setting.cache.begin(.get()) else { throw Unreachable() }
+    let exchange = try #require(begin(&pending, Work(), from: origin, of: LocalOrigin(), in: setting.cache))
+    let (stream, _) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
+    guard
+      case .answer(let response) = exchange.finish(.success(.streamed(stream, [.cacheControl: "no-store"])))
+    else {
+      Issue.record("the exchange waits for the content")
+      return
+    }
+    #expect(response.isPassedThrough && response.source == .network)
   }
 
   @Test("Equal requests wait for an exchange without a task", arguments: [true, false])

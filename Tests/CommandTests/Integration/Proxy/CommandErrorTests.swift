@@ -6,7 +6,7 @@ import Loopback
 import TestSupport
 import Testing
 
-@Suite("Errors of the command", .serialized, .timeLimit(.minutes(10)))
+@Suite("Errors of the command", .timeLimit(.minutes(10)))
 struct CommandErrorTests {
   /// A way to start the proxy in vain.
   struct Failure: Sendable, CustomTestStringConvertible {
