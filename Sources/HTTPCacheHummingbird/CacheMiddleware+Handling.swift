@@ -16,7 +16,7 @@ extension CacheMiddleware {
   /// handler runs here at once if the request waits for nothing else. Otherwise the cache sends the request from a task of
   /// its own, and this task serves the ``HandlerDesk`` until the cache has an answer.
   func fetch(
-    _ request: Request, _ head: HTTPRequest, _ begun: PendingRequest, _ content: MessageBody,
+    _ request: Request, _ head: HTTPRequest, _ pending: PendingRequest, _ content: MessageBody,
     _ context: Context, _ partition: String?, _ task: CachingTask?, _ next: Next
   ) async throws -> Response {
     let desk = HandlerDesk()
@@ -24,19 +24,24 @@ extension CacheMiddleware {
     let origin = LocalOrigin(background: task?.entrance.map { background(of: request.head, through: $0) })
     let handler: Transport = { [tracer = cache.tracer] in try await desk.run($0, $1, traced: tracer?.context)
     }
-    var pending = begun
     if let sent = cache.exchange(
-      for: &pending, body: content, work: HandlerWork(), from: origin, transport: handler)
+      for: pending, body: content, work: HandlerWork(), from: origin, transport: handler)
     {
-      let result = await run(
-        sent.forwarded, body: RequestBody(content) ?? request.body, context, route, next)
+      // If no other request waits, the next one does not wait for this handler, which may not notice the cancellation.
+      let result = await withTaskCancellationHandler {
+        await run(sent.forwarded, body: RequestBody(content) ?? request.body, context, route, next)
+      } onCancel: {
+        sent.leave()
+      }
       switch sent.finish(result.reply) {
       case .answer(let response): return try self.response(response, result, to: head, context)
       case .pending:
         return try await response(to: request, head, context, route, next, from: desk, after: result) {
           try await sent.response()
         }
-      case .done: throw CancellationError()
+      case .done:
+        desk.close()
+        throw CancellationError()
       }
     }
     return try await response(to: request, head, context, route, next, from: desk) { [cache, pending] in

@@ -4,9 +4,9 @@
 import HTTPTypes
 
 /// The target URIs that an unsafe request invalidates (RFC 9111 §4.4).
-enum Invalidation {
+package enum Invalidation {
   /// Whether a method cannot change anything at the origin (RFC 9110 §9.2.1); all others, including unknown ones, may.
-  static func isSafe(_ method: HTTPRequest.Method) -> Bool {
+  package static func isSafe(_ method: HTTPRequest.Method) -> Bool {
     switch method {
     case .get, .head, .options, .trace: true
     default: method.isQuery || ["PROPFIND", "REPORT", "SEARCH"].contains(method.rawValue)

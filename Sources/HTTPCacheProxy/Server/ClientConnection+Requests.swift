@@ -143,13 +143,12 @@ extension ClientConnection {
 
   /// Sends a request without content to the origin, here if it waits for nothing else, and otherwise in a task.
   private func forward(
-    _ request: ClientRequest, _ begun: PendingRequest, _ context: ChannelHandlerContext
+    _ request: ClientRequest, _ pending: PendingRequest, _ context: ChannelHandlerContext
   ) {
     let call = OriginCall(self.context, context.channel, request)
-    var pending = begun
     guard
       let sent = self.context.cache.exchange(
-        for: &pending, work: call, interim: call.interim, on: self.context.executors[loop],
+        for: pending, work: call, interim: call.interim, on: self.context.executors[loop],
         transport: call.transport)
     else {
       return respond(to: request, context, begun: pending)

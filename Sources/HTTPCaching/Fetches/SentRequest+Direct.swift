@@ -47,6 +47,11 @@ extension SentRequest {
   /// Ends the exchange with the response, or with the transport's error. It may be called on any thread.
   package func finish(_ result: Result<TransportResponse, any Error>) -> Ending {
     let joined = direct.withLock { $0.fetch.take() }
+    // No caller wants the response, which may be that of a cancelled handler. An unsafe request has its effects all the same.
+    if isLeft, joined?.isAbandoned ?? true, Invalidation.isSafe(request.method) {
+      joined?.finish(.abandoned)
+      return .done
+    }
     var exchange: OriginExchange?
     if case .success(let response) = result, response.head.status.kind != .informational {
       let arrived = OriginExchange(response, to: self, for: joined)
@@ -105,7 +110,7 @@ extension SentRequest {
 
 extension HTTPCache {
   /// Begins the exchange of a pending request without a task, if the request does not wait before it is sent; otherwise returns
-  /// `nil`, and the pending request continues as it is.
+  /// `nil`, and the pending request, which has joined nothing, continues as it is.
   ///
   /// - Parameters:
   ///   - content: the content of the request.
@@ -115,12 +120,14 @@ extension HTTPCache {
   ///   - origin: set if a handler in this process is the origin.
   ///   - transport: sends a further request, if it takes one.
   package func exchange(
-    for pending: inout PendingRequest, body content: MessageBody = .empty, work: any Cancellable,
+    for begun: PendingRequest, body content: MessageBody = .empty, work: any Cancellable,
     interim: InterimReceiver? = nil, on executor: (any TaskExecutor)? = nil, from origin: LocalOrigin? = nil,
     transport: @escaping Transport
   ) -> SentRequest? {
     // A span of the tracer belongs to a task.
     guard configuration.tracer == nil else { return nil }
+    // A copy: the caller's would keep the claim for as long as it exists.
+    var pending = begun
     if case .join(let demand) = pending.action { pending.join(demand, in: self) }
     guard case .send(let demand, let claim, let collapsing, nil) = pending.action else { return nil }
     let call = Call(

@@ -187,14 +187,14 @@ struct SentRequestTests {
   private func answerDirectly(
     _ request: HTTPRequest, from origin: MemoryOrigin, of local: LocalOrigin?, in cache: HTTPCache
   ) async throws -> CachedResponse {
-    var pending: PendingRequest
+    let pending: PendingRequest
     let beginning = cache.begin(
       request, partition: nil, revalidatesInBackground: local == nil, isLocal: local != nil)
     switch beginning {
     case .answer(let response): return response
     case .pending(let begun): pending = begun
     }
-    guard let exchange = begin(&pending, Work(), from: origin, of: local, in: cache) else {
+    guard let exchange = begin(pending, Work(), from: origin, of: local, in: cache) else {
       return try await answer(request, begun: pending, from: origin, of: local, in: cache)
     }
     let result: Result<TransportResponse, any Error>
@@ -211,11 +211,11 @@ struct SentRequestTests {
   }
 
   private func begin(
-    _ pending: inout PendingRequest, _ work: Work, from origin: MemoryOrigin, of local: LocalOrigin? = nil,
+    _ pending: PendingRequest, _ work: Work, from origin: MemoryOrigin, of local: LocalOrigin? = nil,
     in cache: HTTPCache
   ) -> SentRequest? {
     cache.exchange(
-      for: &pending, work: work, on: globalConcurrentExecutor, from: local, transport: origin.transport)
+      for: pending, work: work, on: globalConcurrentExecutor, from: local, transport: origin.transport)
   }
 
   /// Records whether it was cancelled.
@@ -229,8 +229,8 @@ struct SentRequestTests {
   private func begun(
     _ request: HTTPRequest = .get(), in setting: Setting, _ work: Work, from origin: MemoryOrigin
   ) throws -> SentRequest {
-    guard case .pending(var pending) = setting.cache.begin(request) else { throw Unreachable() }
-    return try #require(begin(&pending, work, from: origin, in: setting.cache))
+    guard case .pending(let pending) = setting.cache.begin(request) else { throw Unreachable() }
+    return try #require(begin(pending, work, from: origin, in: setting.cache))
   }
 
   @Test(
@@ -238,8 +238,8 @@ struct SentRequestTests {
   func contentOfHandler() throws {
     let setting = try Setting(kind: .shared)
     let origin = MemoryOrigin { _, _ in throw Unreachable() }
-    guard case .pending(var pending) = setting.cache.begin(.get()) else { throw Unreachable() }
-    let exchange = try #require(begin(&pending, Work(), from: origin, of: LocalOrigin(), in: setting.cache))
+    guard case .pending(let pending) = setting.cache.begin(.get()) else { throw Unreachable() }
+    let exchange = try #require(begin(pending, Work(), from: origin, of: LocalOrigin(), in: setting.cache))
     let (stream, _) = AsyncThrowingStream<ArraySlice<UInt8>, any Error>.makeStream()
     guard
       case .answer(let response) = exchange.finish(.success(.streamed(stream, [.cacheControl: "no-store"])))
@@ -290,6 +290,39 @@ struct SentRequestTests {
     #expect(setting.cache.fetches.count == 0)
   }
 
+  @Test("A response that comes when no client waits for it is not stored, and delays no other request")
+  func late() throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in throw Unreachable() }
+    let exchange = try begun(in: setting, Work(), from: origin)
+    exchange.leave()
+    // This one follows no other.
+    let next = try begun(in: setting, Work(), from: origin)
+    guard case .done = exchange.finish(.success(.ok("late", [.cacheControl: "max-age=60"]))) else {
+      Issue.record("answers a client that has left")
+      return
+    }
+    #expect(setting.cache.storedResponse(for: .get()) == nil)
+    next.leave()
+    _ = next.finish(.failure(Unreachable()))
+    #expect(setting.cache.fetches.count == 0)
+  }
+
+  @Test("An unsafe request whose client has left removes what it has changed")
+  func lateUnsafe() async throws {
+    let setting = try Setting()
+    let origin = MemoryOrigin { _, _ in .ok("stored", [.cacheControl: "max-age=60"]) }
+    #expect(try await setting.get(from: origin).source == .network)
+    #expect(setting.cache.storedResponse(for: .get()) != nil)
+    let exchange = try begun(.delete(), in: setting, Work(), from: origin)
+    exchange.leave()
+    guard case .done = exchange.finish(.success(.ok("deleted", [:]))) else {
+      Issue.record("answers a client that has left")
+      return
+    }
+    #expect(setting.cache.storedResponse(for: .get()) == nil)
+  }
+
   @Test("A client that leaves ends a request that no other can join", arguments: [true, false])
   func leavingAlone(isWhole: Bool) throws {
     let setting = try Setting()
@@ -326,8 +359,8 @@ struct SentRequestTests {
     let setting = try Setting()
     let origin = MemoryOrigin { _, _ in .ok("text") }
     let first = try begun(in: setting, Work(), from: origin)
-    guard case .pending(var second) = setting.cache.begin(.get()) else { throw Unreachable() }
-    #expect(begin(&second, Work(), from: origin, in: setting.cache) == nil)
+    guard case .pending(let second) = setting.cache.begin(.get()) else { throw Unreachable() }
+    #expect(begin(second, Work(), from: origin, in: setting.cache) == nil)
     _ = first.finish(.success(.ok("text")))
     #expect(try await setting.cache.respond(to: second, transport: origin.transport).source == .hit)
     #expect(origin.requests.isEmpty)

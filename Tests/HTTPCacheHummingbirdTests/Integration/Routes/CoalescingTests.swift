@@ -54,6 +54,8 @@ struct CoalescingTests {
   private struct Cancelling<Base: HTTPResponder>: HTTPResponder where Base.Context: RequestContext {
     let base: Base
     let gate: Gate
+    /// Opens when the handling has been cancelled.
+    var cancelled = Gate()
 
     func respond(to request: Request, context: Base.Context) async throws -> Response {
       guard request.headers[.expires] == "cancel" else {
@@ -62,6 +64,7 @@ struct CoalescingTests {
       let task = Task { try await base.respond(to: request, context: context) }
       await gate.wait()
       task.cancel()
+      cancelled.open()
       return (try? await task.value) ?? Response("cancelled", .serviceUnavailable)
     }
   }
@@ -89,6 +92,37 @@ struct CoalescingTests {
         for try await text in group { #expect(text == "2") }
       }
       #expect(try await leader.status == 503)
+      #expect(runs.count == 2)
+    }
+  }
+
+  @Test(
+    "A handler that does not notice that its request was cancelled delays no other, and its response is not stored"
+  )
+  func unnoticedCancellation() async throws {
+    let (setting, runs, started) = (try Setting().caching(), Runs(), Gate())
+    let (leaving, cancelled, ending) = (Gate(), Gate(), Gate())
+    started.open()
+    setting.router.get("a") { _, _ in
+      let run = runs.next()
+      if run == 1 {
+        await started.wait()
+        await ending.wait()
+      }
+      return Response("\(run)").caching(.public, maxAge: .seconds(60))
+    }
+    let responder = Cancelling(
+      base: setting.router.buildCachingResponder(), gate: leaving, cancelled: cancelled)
+    try await Server.run(responder) { server in
+      async let leader = server.send(.get, "/a", [("expires", "cancel")])
+      await started.arrived(1)
+      leaving.open()
+      await cancelled.wait()
+      let other = try await server.send(.get, "/a")
+      #expect(other.text == "2")
+      ending.open()
+      #expect(try await leader.status == 503)
+      #expect(try await server.send(.get, "/a").text == "2")
       #expect(runs.count == 2)
     }
   }
