@@ -47,7 +47,8 @@ extension SentRequest {
   /// Ends the exchange with the response, or with the transport's error. It may be called on any thread.
   package func finish(_ result: Result<TransportResponse, any Error>) -> Ending {
     let joined = direct.withLock { $0.fetch.take() }
-    // No caller wants the response, which may be that of a cancelled handler. An unsafe request has its effects all the same.
+    // No caller wants the response, which may be that of a cancelled handler. An unsafe request removes what it has changed all
+    // the same, if the cache has no disk: with one, that takes a task, and none is begun for a client that has left.
     if isLeft, joined?.isAbandoned ?? true, Invalidation.isSafe(request.method) {
       joined?.finish(.abandoned)
       return .done
