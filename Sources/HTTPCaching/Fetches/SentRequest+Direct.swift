@@ -48,7 +48,7 @@ extension SentRequest {
   package func finish(_ result: Result<TransportResponse, any Error>) -> Ending {
     let joined = direct.withLock { $0.fetch.take() }
     // No caller wants the response, which may be that of a cancelled handler. An unsafe request removes what it has changed all
-    // the same, if the cache has no disk: with one, that takes a task, and none is begun for a client that has left.
+    // the same.
     if isLeft, joined?.isAbandoned ?? true, Invalidation.isSafe(request.method) {
       joined?.finish(.abandoned)
       return .done
@@ -63,26 +63,34 @@ extension SentRequest {
       }
       exchange = arrived
     }
-    guard let fetch = joined ?? begunFetch() else { return .done }
+    guard let (fetch, claim) = joined.map({ ($0, nil) }) ?? begunFetch() else { return .done }
     let executor = cache.executor(for: call)
     if let exchange {
       exchange.fetch = fetch
       // Only the task uses it from here on.
       nonisolated(unsafe) let handedOver = exchange
-      fetch.run(on: executor) { await $0.goOn(with: handedOver) }
+      fetch.run(on: executor) {
+        await $0.goOn(with: handedOver)
+        withExtendedLifetime(claim) {}
+      }
     } else {
       fetch.run(on: executor) { [self] in await $0.send(self, first: result) }
     }
     return isLeft ? .done : .pending
   }
 
-  /// Begins the fetch of a request that had none; returns `nil` if the client has left.
-  private func begunFetch() -> Fetch? {
+  /// Begins the fetch of a request that had none. If the client has left, it returns the claim of the task for an unsafe
+  /// request, which removes what it has changed, and `nil` for others.
+  private func begunFetch() -> (Fetch, claim: Fetch.Claim?)? {
     direct.withLock { direct in
-      guard case .alone = direct.client else { return nil }
-      let claim = Fetch.make(in: cache.fetches)
-      direct.client = .shares(claim)
-      return claim.fetch
+      if case .alone = direct.client {
+        let claim = Fetch.make(in: cache.fetches)
+        direct.client = .shares(claim)
+        return (claim.fetch, nil)
+      }
+      guard !Invalidation.isSafe(request.method) else { return nil }
+      let claim = Fetch.make(hasLeader: false, in: cache.fetches)
+      return (claim.fetch, claim)
     }
   }
 

@@ -308,19 +308,22 @@ struct SentRequestTests {
     #expect(setting.cache.fetches.count == 0)
   }
 
-  @Test("An unsafe request whose client has left removes what it has changed")
-  func lateUnsafe() async throws {
-    let setting = try Setting()
-    let origin = MemoryOrigin { _, _ in .ok("stored", [.cacheControl: "max-age=60"]) }
-    #expect(try await setting.get(from: origin).source == .network)
-    #expect(setting.cache.storedResponse(for: .get()) != nil)
-    let exchange = try begun(.delete(), in: setting, Work(), from: origin)
-    exchange.leave()
-    guard case .done = exchange.finish(.success(.ok("deleted", [:]))) else {
-      Issue.record("answers a client that has left")
-      return
+  @Test("An unsafe request whose client has left removes what it has changed", arguments: [false, true])
+  func lateUnsafe(hasDisk: Bool) async throws {
+    try await withTemporaryFolder { folder in
+      let setting = try Setting(directory: hasDisk ? FilePath(folder.path) : nil)
+      let origin = MemoryOrigin { _, _ in .ok("stored", [.cacheControl: "max-age=60"]) }
+      #expect(try await setting.get(from: origin).source == .network)
+      #expect(setting.cache.storedResponse(for: .get()) != nil)
+      let exchange = try begun(.delete(), in: setting, Work(), from: origin)
+      exchange.leave()
+      guard case .done = exchange.finish(.success(.ok("deleted", [:]))) else {
+        Issue.record("answers a client that has left")
+        return
+      }
+      try await setting.log.reach(.invalidated)
+      #expect(setting.cache.storedResponse(for: .get()) == nil)
     }
-    #expect(setting.cache.storedResponse(for: .get()) == nil)
   }
 
   @Test("A client that leaves ends a request that no other can join", arguments: [true, false])
