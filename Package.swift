@@ -162,7 +162,7 @@ let package = Package(
       "HTTPCacheAsyncHTTPClient",
       cache + [
         .client, .extras("NIOHTTPCompression"), .extras("NIOHTTPTypesHTTP1"), .log(), .nio("NIOCore"),
-        .nio("NIOHTTP1"), .tls,
+        .nio("NIOHTTP1"), .nio("NIOPosix"), .system, .tls,
       ]),
     // Responses without a server: stubs, and what it exports: recordings and archives. The command needs only these, and no
     // FoundationNetworking.
@@ -302,8 +302,8 @@ let package = Package(
       "HTTPCacheAsyncHTTPClientTests",
       cache + [
         "HTTPCacheAsyncHTTPClient", "HTTPCacheTracing", "Loopback", .client, .extras("NIOHTTPCompression"),
-        .nio("NIOCore"), .nio("NIOHTTP1"), .tls, .tracing("InMemoryTracing"), .tracing("Instrumentation"),
-        .tracing("Tracing"),
+        .log(), .log("InMemoryLogging"), .nio("NIOCore"), .nio("NIOHTTP1"), .tls,
+        .tracing("InMemoryTracing"), .tracing("Instrumentation"), .tracing("Tracing"),
       ]),
     tests(
       "HTTPCacheHummingbirdTests",

@@ -51,7 +51,8 @@ public final class CachingHTTPClient: Sendable {
   ///
   /// - Parameters:
   ///   - configuration: the configuration of connections and requests. Its `redirectConfiguration` is not used, because
-  ///     AsyncHTTPClient does not publish what it contains.
+  ///     AsyncHTTPClient does not publish what it contains. Without `timeout.connect`, it is 3 seconds: AsyncHTTPClient repeats
+  ///     a refused connection until that time is over, and only then a stored response answers.
   ///   - redirects: how redirects are followed, for example `.follow(max: 5)`; `nil` if a redirect is the answer.
   ///   - eventLoopGroup: the event loops of the connections.
   ///   - cache: the cache that stores responses; several clients may share one.
@@ -61,7 +62,7 @@ public final class CachingHTTPClient: Sendable {
     eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup, cache: HTTPCache,
     options: Options = Options()
   ) {
-    origin = HopClient(configuration, redirects, eventLoopGroup)
+    origin = HopClient(configuration, redirects, eventLoopGroup, options.breakers)
     self.cache = cache
     self.options = options
   }
@@ -87,7 +88,7 @@ public final class CachingHTTPClient: Sendable {
   ) {
     self.cache = cache
     self.options = options
-    origin = HopClient(client, redirects)
+    origin = HopClient(client, redirects, options.breakers)
   }
 
   /// Shuts down the clients that this one has made. A client that was given and the cache stay open.
@@ -220,7 +221,9 @@ public final class CachingHTTPClient: Sendable {
   }
 
   private func transport(_ hop: Hop, _ reply: OriginReply) -> Transport {
-    { [origin] forwarded, _ in try await origin.send(forwarded, like: hop.request, hop.logger, reply) }
+    { [origin] forwarded, _ in
+      try await origin.send(forwarded, like: hop.request, until: hop.deadline, hop.logger, reply)
+    }
   }
 
   private func answer(_ response: CachedResponse, _ reply: OriginReply) -> HTTPClientResponse {

@@ -9,7 +9,9 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
 import NIOHTTPTypesHTTP1
+import NIOPosix
 import NIOSSL
+import SystemPackage
 
 /// The transport to origins: a client that follows no redirect itself. Each hop is a request to the cache.
 final class HopClient: Sendable {
@@ -22,14 +24,16 @@ final class HopClient: Sendable {
   let decodes: Bool?
   /// Whether this object made the clients.
   private let isOwner: Bool
+  private let breakers: Mutex<UpstreamBreakers>
 
   /// Makes the clients.
   init(
     _ configuration: HTTPClient.Configuration, _ redirects: CachingHTTPClient.Redirects?,
-    _ eventLoopGroup: any EventLoopGroup
+    _ eventLoopGroup: any EventLoopGroup, _ breakers: UpstreamBreakers
   ) {
     var configuration = configuration
     configuration.redirectConfiguration = .disallow
+    configuration.timeout.connect = configuration.timeout.connect ?? Self.connectTimeout
     client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     if let redirects {
       configuration.redirectConfiguration = .follow(configuration: redirects)
@@ -40,22 +44,30 @@ final class HopClient: Sendable {
     self.redirects = redirects
     decodes = configuration.isDecoding
     isOwner = true
+    self.breakers = Mutex(breakers)
   }
 
+  /// AsyncHTTPClient repeats an attempt to connect until this time is over, also if the upstream refuses it, and a stored
+  /// response that may answer instead waits for as long. Its own defaults are 10 seconds, and 90 for the shared client. In
+  /// three seconds, a packet can be lost once.
+  static let connectTimeout = TimeAmount.seconds(3)
+
   /// Uses an existing client. Only the configuration of the shared one is known: a client like that is made once.
-  init(_ given: HTTPClient, _ redirects: CachingHTTPClient.Redirects?) {
+  init(_ given: HTTPClient, _ redirects: CachingHTTPClient.Redirects?, _ breakers: UpstreamBreakers) {
     let isShared = given === HTTPClient.shared
     client = isShared ? Self.shared : given
     plain = given
     self.redirects = redirects ?? (isShared ? .follow(max: 20) : nil)
     decodes = isShared ? HTTPClient.Configuration.singletonConfiguration.isDecoding : nil
     isOwner = false
+    self.breakers = Mutex(breakers)
   }
 
   /// Stands beside the shared client, and is never shut down, like that.
   private static let shared: HTTPClient = {
     var configuration = HTTPClient.Configuration.singletonConfiguration
     configuration.redirectConfiguration = .disallow
+    configuration.timeout.connect = connectTimeout
     return HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
   }()
 
@@ -81,10 +93,14 @@ final class HopClient: Sendable {
   ///
   /// - Parameters:
   ///   - template: the request that supplies everything except method and fields.
+  ///   - end: when the time of the caller that caused the request is over.
   ///   - reply: receives what the cache does not pass on.
   func send(
-    _ request: HTTPRequest, like template: HTTPClientRequest, _ logger: Logger?, _ reply: OriginReply
+    _ request: HTTPRequest, like template: HTTPClientRequest, until end: NIODeadline, _ logger: Logger?,
+    _ reply: OriginReply
   ) async throws -> TransportResponse {
+    let upstream = UpstreamBreakers.Upstream(request)
+    if let refusal = breakers.withLock({ $0.refusal(by: upstream, at: .now()) }) { throw refusal }
     var outgoing = template
     outgoing.method = HTTPMethod(request.method)
     outgoing.headers = HTTPHeaders(request.headerFields)
@@ -94,14 +110,35 @@ final class HopClient: Sendable {
     }
     do {
       let response = try await client.execute(outgoing, deadline: .distantFuture, logger: logger)
+      if breakers.withLock({ $0.responded(upstream) }) {
+        logger?.notice("The upstream responds again.", metadata: ["upstream": "\(upstream.name)"])
+      }
       reply.version = response.version
       if response.history.count > 1 {
         return try await conceal(response, to: request, like: template, logger, reply)
       }
       return try await transportResponse(response, to: request)
     } catch {
+      note(error, of: upstream, until: end, logger)
       throw Self.isDisconnection(error) ? error : TransportFault(error)
     }
+  }
+
+  /// Counts the failure of a request. One that was cancelled has failed if its caller had no time left.
+  private func note(
+    _ error: any Error, of upstream: UpstreamBreakers.Upstream, until end: NIODeadline, _ logger: Logger?
+  ) {
+    var cause = error
+    if error is CancellationError || error as? HTTPClientError == .cancelled {
+      guard end <= .now() else { return }
+      cause = HTTPClientError.deadlineExceeded
+    } else if !Self.isSilence(error) {
+      return
+    }
+    guard breakers.withLock({ $0.failed(upstream, cause, at: .now()) }) else { return }
+    logger?.warning(
+      "The upstream does not respond. Until it does, most requests are not sent; stored responses answer where they may.",
+      metadata: ["upstream": "\(upstream.name)", "error": "\(cause)"])
   }
 
   /// Keeps a response for the caller that belongs to another URL: the given client has followed a redirect by itself.
@@ -146,6 +183,22 @@ final class HopClient: Sendable {
       return TransportResponse(head: head)
     }
     return TransportResponse(head: head, body: MessageBody(Chunks(response.body), length: length))
+  }
+
+  /// Whether an error means that nobody listens or answers. An upstream that closes a connection is there.
+  private static func isSilence(_ error: any Error) -> Bool {
+    switch error {
+    case let error as HTTPClientError:
+      [
+        .connectTimeout, .readTimeout, .writeTimeout, .tlsHandshakeTimeout, .socksHandshakeTimeout,
+        .httpProxyHandshakeTimeout,
+      ].contains(error)
+    // An address instead of a name in the URL.
+    case let error as IOError:
+      [.connectionRefused, .hostIsDown, .networkUnreachable, .noRouteToHost, .timedOut]
+        .contains(Errno(rawValue: error.errnoCode))
+    default: error is NIOConnectionError
+    }
   }
 
   /// Whether an error means that the origin is unreachable (RFC 9111 §4.2.4). Others mean that the origin could not prove

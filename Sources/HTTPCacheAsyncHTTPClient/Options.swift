@@ -3,6 +3,7 @@
 
 import AsyncHTTPClient
 import HTTPCaching
+import NIOCore
 import NIOHTTP1
 
 extension CachingHTTPClient {
@@ -29,8 +30,23 @@ extension CachingHTTPClient {
     /// It is also called for a 304, which confirms a stored response. It must not block.
     public var lifetime: (@Sendable (HTTPClientRequest, HTTPResponseHead) -> Duration?)?
 
+    /// Requests in a row without a response after which an upstream gets only one request per ``retryInterval`` (default: 5);
+    /// `nil` for no limit.
+    ///
+    /// A request counts if its connection cannot be made, if a timeout of the client's configuration ends it, or if the
+    /// deadline of its caller passes. A connection that the upstream closes does not count. The others are not sent: a stored response answers where `stale-if-error` or the cache's settings permit
+    /// it, and otherwise ``UpstreamUnavailable`` is thrown. The first response, whatever its status, ends that.
+    public var failureLimit: Int? = 5
+
+    /// Time between the requests to an upstream that does not respond (default: 1 second).
+    public var retryInterval: TimeAmount = .seconds(1)
+
     /// Makes options with the defaults.
     public init() {}
+
+    var breakers: UpstreamBreakers {
+      UpstreamBreakers(limit: failureLimit.map { max(1, $0) }, interval: retryInterval)
+    }
   }
 
   /// The options of one request.

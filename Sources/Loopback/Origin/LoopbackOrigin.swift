@@ -96,9 +96,11 @@ package final class LoopbackOrigin: Sendable {
   }
 
   /// Starts a server that answers with the result of `handler`.
-  package static func start(_ handler: @escaping Handler) async throws -> LoopbackOrigin {
+  ///
+  /// - Parameter port: the port, also that of an origin that has stopped; 0 for any free one.
+  package static func start(port: Int = 0, _ handler: @escaping Handler) async throws -> LoopbackOrigin {
     let log = Log()
-    let server = try await LoopbackServer.start { channel in
+    let server = try await LoopbackServer.start(port: port) { channel in
       try channel.pipeline.syncOperations.configureHTTPServerPipeline()
     } serve: { inbound, outbound, _ in
       try await serve(inbound, outbound, handler, log)

@@ -164,8 +164,11 @@ struct ClientRole: AsyncParsableCommand {
     configuration.timeout = .init(
       connect: .seconds(30), read: .milliseconds(options.entryPoint.role.silence * 2 + 2000))
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = options.clients * 2
+    var clientOptions = CachingHTTPClient.Options()
+    // As for the proxy.
+    clientOptions.failureLimit = nil
     let client = CachingHTTPClient(
-      configuration: configuration, redirects: .follow(max: 5), cache: cache)
+      configuration: configuration, redirects: .follow(max: 5), cache: cache, options: clientOptions)
     await options.run(cache) { exchange, origin in
       var request = HTTPClientRequest(url: "http://127.0.0.1:\(origin)\(exchange.cell.path)")
       request.method = HTTPMethod(rawValue: exchange.method)

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPTypes
+import NIOCore
+import Testing
+
+@testable import HTTPCacheAsyncHTTPClient
+
+@Suite("Upstreams that do not respond")
+struct UpstreamBreakersTests {
+  private struct Refused: Error, Equatable { var number = 0 }
+
+  enum Event: Sendable {
+    case fails
+    case responds
+    /// What a request then gets.
+    case sends
+    case refuses
+    /// Time passes, in seconds.
+    case after(Int64)
+  }
+
+  struct Case: Sendable, CustomStringConvertible {
+    let description: String
+    let limit: Int?
+    let events: [Event]
+  }
+
+  private static let five = [Event](repeating: .fails, count: 5)
+
+  static let cases: [Case] = [
+    Case(description: "one that has not failed", limit: 5, events: [.sends, .responds, .sends]),
+    Case(description: "fewer failures than the limit", limit: 5, events: five.dropLast() + [.sends]),
+    Case(description: "as many as the limit", limit: 5, events: five + [.refuses, .refuses]),
+    Case(
+      description: "failures with a response between", limit: 3,
+      events: [
+        .fails, .fails, .responds, .fails, .fails, .sends, .fails, .refuses,
+      ]),
+    Case(
+      description: "one request an interval", limit: 1,
+      events: [
+        .fails, .after(9), .refuses, .after(1), .sends, .refuses, .after(10), .sends, .refuses,
+      ]),
+    Case(
+      description: "a failure of that request", limit: 1,
+      events: [
+        .fails, .after(10), .sends, .after(8), .fails, .after(9), .refuses, .after(1), .sends,
+      ]),
+    Case(
+      description: "its response", limit: 1, events: [.fails, .after(10), .sends, .responds, .sends, .sends]),
+    Case(
+      description: "a late response to an earlier request", limit: 1,
+      events: [.fails, .refuses, .responds, .sends]),
+    Case(description: "no limit", limit: nil, events: five + five + [.sends]),
+  ]
+
+  @Test("get requests as the failures in a row say", arguments: cases)
+  func requests(_ item: Case) {
+    let upstream = Self.upstream("a.example")
+    var breakers = UpstreamBreakers(limit: item.limit, interval: .seconds(10))
+    var now = NIODeadline.uptimeNanoseconds(1000)
+    var isOpen = false
+    for (index, event) in item.events.enumerated() {
+      switch event {
+      case .fails:
+        if breakers.failed(upstream, Refused(number: index), at: now) {
+          #expect(!isOpen, "said twice that it does not respond: \(index)")
+          isOpen = true
+        }
+      case .responds:
+        #expect(breakers.responded(upstream) == isOpen, "\(index)")
+        isOpen = false
+      case .sends: #expect(breakers.refusal(by: upstream, at: now) == nil, "\(index)")
+      case .refuses:
+        let refusal = breakers.refusal(by: upstream, at: now)
+        #expect(refusal?.upstream == "https://a.example", "\(index)")
+      case .after(let seconds): now = now + .seconds(seconds)
+      }
+    }
+  }
+
+  @Test("The error names the upstream and the latest failure")
+  func error() throws {
+    let upstream = Self.upstream("a.example:8443")
+    var breakers = UpstreamBreakers(limit: 2, interval: .seconds(10))
+    for number in 1...2 { _ = breakers.failed(upstream, Refused(number: number), at: .uptimeNanoseconds(0)) }
+    let refused = breakers.refusal(by: upstream, at: .uptimeNanoseconds(1))
+    let refusal = try #require(refused)
+    #expect(refusal.cause as? Refused == Refused(number: 2))
+    #expect(
+      refusal.description
+        == """
+        https://a.example:8443 has not responded to several requests in a row, so this one was not sent; \
+        the latest failed with: Refused(number: 2)
+        """)
+  }
+
+  @Test("Scheme, host and port have their own state")
+  func separate() {
+    var breakers = UpstreamBreakers(limit: 1, interval: .seconds(10))
+    _ = breakers.failed(Self.upstream("a.example"), Refused(), at: .uptimeNanoseconds(0))
+    for other in [
+      Self.upstream("b.example"), Self.upstream("a.example:444"), Self.upstream("a.example", "http"),
+    ] {
+      #expect(breakers.refusal(by: other, at: .uptimeNanoseconds(1)) == nil)
+    }
+    #expect(breakers.count == 1)
+  }
+
+  @Test("Of any number of hosts that fail, the latest are known")
+  func bounded() {
+    var breakers = UpstreamBreakers(limit: 1, interval: .seconds(10_000))
+    let count = UpstreamBreakers.maximumCount + 100
+    for number in 0..<count {
+      _ = breakers.failed(
+        Self.upstream("\(number).example"), Refused(), at: .uptimeNanoseconds(UInt64(number)))
+    }
+    #expect(breakers.count == UpstreamBreakers.maximumCount)
+    let now = NIODeadline.uptimeNanoseconds(UInt64(count))
+    #expect(breakers.refusal(by: Self.upstream("99.example"), at: now) == nil)
+    #expect(breakers.refusal(by: Self.upstream("100.example"), at: now) != nil)
+  }
+
+  private static func upstream(_ authority: String, _ scheme: String = "https") -> UpstreamBreakers.Upstream {
+    .init(HTTPRequest(method: .get, scheme: scheme, authority: authority, path: "/a"))
+  }
+}
