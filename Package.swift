@@ -342,7 +342,8 @@ let package = Package(
       cache + [
         "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird", "HTTPCacheObserving",
         "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCacheTesting", "HTTPCacheTracing", "HTTPCacheURLSession",
-        "TestTool", .hummingbird, .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .tracing("Tracing"),
+        "TestTool", .extras("NIOHTTPTypes"), .extras("NIOHTTPTypesHTTP1"), .hummingbird, .httpTypes, .log(),
+        .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .tracing("Tracing"),
       ]),
   ] + fuzzing,
   swiftLanguageModes: [.v6]

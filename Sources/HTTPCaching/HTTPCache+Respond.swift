@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
@@ -86,6 +87,52 @@ extension HTTPCache {
       request: request, body: content, policy: .useProtocolCachePolicy, transport: handler,
       localOrigin: origin)
     return try await answer(call, partition, begun: pending)
+  }
+
+  /// Answers a request of a server from the store if the rules allow it, and otherwise runs the server's handler.
+  ///
+  /// A handler in this process differs from an origin on the network:
+  ///
+  /// - A response that declares nothing about caching, by `Cache-Control` or `Expires`, is not stored. Its content does not
+  ///   pass through the cache.
+  /// - A reload by a client (`no-cache`, `max-age`) is answered from a fresh stored response.
+  /// - By the field `HTTPCacheEngine-Cache-Control`, the handler speaks to this cache alone. It replaces `Cache-Control`, and
+  ///   clients do not get it.
+  ///
+  /// - Parameters:
+  ///   - request: the request, with `scheme` and `authority`.
+  ///   - content: the request's content.
+  ///   - partition: separates the responses of one account or site from those of another (default: the configuration's).
+  ///   - interim: gets the interim (1xx) responses of the handler.
+  ///   - handler: makes the response. It runs once for all concurrent requests that can share the response, and without a
+  ///     client for a revalidation in the background.
+  /// - Returns: the response, with `Content-Length` if the length is known. In reply to HEAD, send only its head.
+  /// - Throws: the handler's error if no stored response may be used instead.
+  public func respond(
+    to request: HTTPRequest, body content: MessageBody = .empty, partition: String? = nil,
+    interim: InterimReceiver? = nil, handler: @escaping Transport
+  ) async throws -> CachedResponse {
+    // The content of a response that is not stored stays here.
+    let own = Mutex(MessageBody.empty)
+    let call = Call(
+      request: request, body: content, policy: .useProtocolCachePolicy, interim: interim,
+      transport: { request, content in
+        let response = try await handler(request, content)
+        own.withLock { $0 = response.body }
+        return response
+      }, localOrigin: LocalOrigin(background: handler))
+    var response = try await answer(call, partition)
+    if response.isPassedThrough { response.body = own.withLock { $0 } }
+    if let name = HTTPField.Name(LocalOrigin.target), response.head.headerFields.contains(name) {
+      response.head.headerFields[name] = nil
+    }
+    let status = response.head.status
+    if let length = request.method == .head ? response.storedLength : response.body.length,
+      response.head.headerFields[.contentLength] == nil, status != .noContent, status != .notModified
+    {
+      response.head.headerFields[.contentLength] = "\(length)"
+    }
+    return response
   }
 
   /// Answers a request whose caller can wait no longer as if the origin had failed: with a stored response, where
