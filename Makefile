@@ -38,7 +38,7 @@ STORE_TESTS = ^(HTTPCacheStore|HTTPCaching)Tests
 .DEFAULT_GOAL := help
 # The targets build in the same folders, and measure time: one after the other, even with `make -j`.
 .NOTPARALLEL:
-.PHONY: help bench bench-instructions bench-limits test test-unit test-integration test-long test-long-tiers test-busy test-session test-thread test-crash test-large soak fleet test-address test-swift-hash conformance-live example example-gateway build build-tests api docs docs-test snippets options lint format prepare check clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-unit test-integration test-long test-long-tiers test-busy test-session test-thread test-crash test-large soak fleet test-address test-swift-hash conformance-live example example-catalogue example-gateway build build-tests api docs docs-test snippets options lint format prepare check clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-24s %s\n", $$1, $$2 }'
@@ -140,9 +140,13 @@ example: check ## build Examples/FeedReader and run it, with its server, offline
 	Examples/FeedReader/.build/debug/FeedReader --offline-first
 	Examples/FeedReader/.build/debug/FeedReader --offline
 
-example-gateway: check ## build Examples/Gateway and take its tour: cached upstream calls and routes, an upstream down
-	$(SWIFT) build --package-path Examples/Gateway
+example-gateway: check ## test Examples/Gateway and take its tour: cached upstream calls and routes, an upstream down
+	$(SWIFT) test --package-path Examples/Gateway
 	Examples/Gateway/.build/debug/Gateway --tour
+
+example-catalogue: check ## build Examples/Catalogue and take its tour: cached routes, rules, conditions, invalidation
+	$(SWIFT) build --package-path Examples/Catalogue
+	Examples/Catalogue/.build/debug/CatalogueServer --tour
 
 # MARK: Documentation
 
@@ -157,8 +161,8 @@ docs-test: ## run the commands of the documentation, or of PAGES, in a fresh clo
 	@clone=$$(mktemp -d) && trap 'rm -rf "$$clone"' EXIT && git clone --quiet . "$$clone/HTTPCacheEngine" \
 	  && cd "$$clone/HTTPCacheEngine" && env -u SCRATCH -u FLAGS bash scripts/docs-test.sh $(PAGES)
 
-snippets: check ## write Tests/PackageTests/Unit/Snippets/Generated: the code in the README and in the articles
-	HTTPCACHE_WRITE_SNIPPETS=1 $(TEST) --filter SnippetTests
+snippets: check ## write Tests/PackageTests/Unit/Snippets/Generated, the code in the articles, and the output in Documentation/Catalogue.md
+	HTTPCACHE_WRITE_SNIPPETS=1 $(TEST) --filter 'SnippetTests|CatalogueTests'
 
 options: check ## write Documentation/Operating/Options.md and the manual pages, from the help of httpcache
 	$(BUILD) $(FLAGS) --product httpcache
@@ -167,7 +171,7 @@ options: check ## write Documentation/Operating/Options.md and the manual pages,
 
 # MARK: Text
 
-SOURCES = Package.swift Sources Tests Fuzz Examples/*/Package.swift Examples/*/Sources Benchmarks
+SOURCES = Package.swift Sources Tests Fuzz Examples/*/Package.swift Examples/*/Sources Examples/*/Tests Benchmarks
 
 lint: ## check the formatting, the licence headers, the words of the text, what tests may use, and octets read as text
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)

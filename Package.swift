@@ -59,8 +59,11 @@ func optionalLibrary(_ name: String, pkgConfig: String, apt: String, brew: Strin
   #endif
 }
 
-func library(_ name: String, exclude: [String] = [], _ dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
+func library(
+  _ name: String, in path: String? = nil, exclude: [String] = [], _ dependencies: [Target.Dependency]
+) -> Target {
+  .target(
+    name: name, dependencies: dependencies, path: path, exclude: exclude, swiftSettings: settings)
 }
 
 func tests(_ name: String, exclude: [String] = [], _ dependencies: [Target.Dependency]) -> Target {
@@ -106,9 +109,7 @@ let package = Package(
       name: "Proxy", description: "HTTPCacheProxy: the cache in front of an origin, on SwiftNIO.",
       enabledTraits: ["Observing"]),
     .trait(name: "Tracing", description: "HTTPCacheTracing: spans in swift-distributed-tracing."),
-    .trait(
-      name: "AsyncHTTPClient", description: "HTTPCacheAsyncHTTPClient: the cache in front of AsyncHTTPClient."
-    ),
+    .trait(name: "AsyncHTTPClient", description: "HTTPCacheAsyncHTTPClient: a cache for upstream calls."),
     .trait(
       name: "Hummingbird",
       description: "HTTPCacheHummingbird: a cache for the routes of a Hummingbird server."),
@@ -152,12 +153,10 @@ let package = Package(
     // Its events as log messages and metrics, and its steps as spans: apart, so that the cache itself needs no such packages.
     library(
       "HTTPCacheObserving", cache + [.log(), .product("CoreMetrics", "swift-metrics", ["Observing"])]),
-    library(
-      "HTTPCacheTracing", cache + [.tracing("Instrumentation"), .tracing("Tracing")]),
+    library("HTTPCacheTracing", cache + [.tracing("Instrumentation"), .tracing("Tracing")]),
 
     // Transports, thin.
-    library(
-      "HTTPCacheURLSession", cache + [.httpTypesFoundation, .system]),
+    library("HTTPCacheURLSession", cache + [.httpTypesFoundation, .system]),
     library(
       "HTTPCacheAsyncHTTPClient",
       cache + [
@@ -216,11 +215,9 @@ let package = Package(
 
     // MARK: For the package itself
 
-    // The mutex of all the others.
-    library("CacheMutex", []),
+    library("CacheMutex", []),  // that of all the others
     .systemLibrary(
-      name: "CXXHash", pkgConfig: "libxxhash",
-      providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
+      name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"]), .brew(["xxhash"])]),
     // Redis' protocol: libhiredis parses what the server sends.
     optionalLibrary("CHiredis", pkgConfig: "hiredis", apt: "libhiredis-dev", brew: "hiredis"),
     // The proxy's configuration file.
@@ -249,27 +246,29 @@ let package = Package(
         "CacheMutex", "ChildProcesses", .httpTypes, .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"),
         .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])),
       ]),
-    // Programs that run beside this one, for the tests and the benchmarks.
-    library("ChildProcesses", ["CPlatform", "CacheMutex"]),
+    library("ChildProcesses", ["CPlatform", "CacheMutex"]),  // programs that run beside this one
 
     // MARK: Tests
 
     // What must hold of the engine and of rules for whatever input: for the tests and for the fuzzer.
-    .target(
-      name: "CacheProperties",
-      dependencies: ["HTTPCacheEngine", "HTTPCaching", .httpTypes, .structuredFields],
-      path: "Fuzz/CacheProperties", swiftSettings: settings),
-    // Counts the open descriptors at the end of a process of tests.
-    .target(name: "CDescriptorCheck", path: "Tests/Support/CDescriptorCheck"),
+    library(
+      "CacheProperties", in: "Fuzz/CacheProperties",
+      ["HTTPCacheEngine", "HTTPCaching", .httpTypes, .structuredFields]),
+    // An example whose tour the tests take.
+    library(
+      "Catalogue", in: "Examples/Catalogue/Sources/Catalogue",
+      cache + [
+        "HTTPCacheHummingbird", "HTTPCacheTesting", .client, .hummingbird, .nio("NIOCore"), .nio("NIOHTTP1"),
+      ]),
+    .target(name: "CDescriptorCheck", path: "Tests/Support/CDescriptorCheck"),  // open descriptors at the end
     // What the tests of several targets share.
-    .target(
-      name: "TestSupport",
-      dependencies: cache + [
+    library(
+      "TestSupport", in: "Tests/Support/TestSupport",
+      cache + [
         "BenchmarkHarness", "CDescriptorCheck", "ChildProcesses", "Loopback", .nio("NIOCore"),
         .nio("NIOHTTP1"), .nio("NIOPosix"), .product("NIOHTTP2", "swift-nio-http2", ["AsyncHTTPClient"]),
         .system, .tls,
-      ],
-      path: "Tests/Support/TestSupport", swiftSettings: settings),
+      ]),
     // The programs that tests and the Makefile start.
     .executableTarget(
       name: "TestTool",
@@ -308,7 +307,8 @@ let package = Package(
     tests(
       "HTTPCacheHummingbirdTests",
       cache + [
-        "HTTPCacheHummingbird", .hummingbird, .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"),
+        "Catalogue", "HTTPCacheHummingbird", .hummingbird, .log(), .nio("NIOCore"), .nio("NIOHTTP1"),
+        .nio("NIOPosix"),
       ]),
     tests(
       "HTTPCacheProxyTests",
@@ -322,7 +322,6 @@ let package = Package(
         "BenchmarkHarness", "HTTPCacheRedis", "Loopback", .hiredis, .nio("NIOCore"), .nio("NIOEmbedded"),
         .nio("NIOPosix"), .system,
       ]),
-    // The command and its scenarios.
     tests(
       "CommandTests", exclude: ["Unit/Conformance/Scenarios"],
       cache + [
@@ -344,6 +343,7 @@ let package = Package(
         "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCacheTesting", "HTTPCacheTracing", "HTTPCacheURLSession",
         "TestTool", .extras("NIOHTTPTypes"), .extras("NIOHTTPTypesHTTP1"), .hummingbird, .httpTypes, .log(),
         .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .tracing("Tracing"),
+        .product("HummingbirdTesting", "hummingbird", ["Hummingbird"]),
       ]),
   ] + fuzzing,
   swiftLanguageModes: [.v6]

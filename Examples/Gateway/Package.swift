@@ -25,7 +25,10 @@ let package = Package(
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "Logging", package: "swift-log"),
-      ])
+      ]),
+    .testTarget(
+      name: "GatewayTests",
+      dependencies: ["Gateway", .product(name: "HummingbirdTesting", package: "hummingbird")]),
   ],
   swiftLanguageModes: [.v6]
 )

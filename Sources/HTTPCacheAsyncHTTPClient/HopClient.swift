@@ -185,7 +185,7 @@ final class HopClient: Sendable {
     return TransportResponse(head: head, body: MessageBody(Chunks(response.body), length: length))
   }
 
-  /// Whether an error means that nobody listens or answers. An upstream that closes a connection is there.
+  /// Whether an error means that the upstream does not listen or does not answer. One that closes a connection does.
   private static func isSilence(_ error: any Error) -> Bool {
     switch error {
     case let error as HTTPClientError:

@@ -13,22 +13,32 @@ struct Gateway {
   let upstreamCache: HTTPCache
   /// Responses of the routes.
   let routeCache: HTTPCache
-  let client: CachingHTTPClient
+  /// What sends the upstream calls; in a test, it answers from memory.
+  let client: any RequestSending
   let upstreams: Upstreams
   private let upstreamMetrics = CacheMetrics("upstream")
   private let routeMetrics = CacheMetrics("routes")
 
-  init(upstreams: Upstreams) throws {
+  /// - Parameter client: sends the upstream calls; `nil` for a client with a cache.
+  init(upstreams: Upstreams, client: (any RequestSending)? = nil) throws {
     self.upstreams = upstreams
     upstreamCache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
-    routeCache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
+    var configuration = HTTPCache.Configuration(kind: .shared, memoryCapacity: 64 << 20)
+    // The parameters of links from mails and advertisements are not part of a page.
+    configuration.cacheRules = try CacheRules([
+      CacheRule(paths: ["/dashboard", "/offers"]) { $0.ignoredParameters = .all }
+    ])
+    routeCache = try HTTPCache(configuration)
+    self.client = client ?? Self.client(with: upstreamCache)
+    upstreamMetrics.count(upstreamCache)
+    routeMetrics.count(routeCache)
+  }
+
+  private static func client(with cache: HTTPCache) -> CachingHTTPClient {
     // Two upstreams that fail must not keep their clients waiting.
     var configuration = HTTPClient.Configuration()
     configuration.timeout = .init(connect: .seconds(1), read: .seconds(5))
-    client = CachingHTTPClient(
-      configuration: configuration, redirects: .follow(max: 5), cache: upstreamCache)
-    upstreamMetrics.count(upstreamCache)
-    routeMetrics.count(routeCache)
+    return CachingHTTPClient(configuration: configuration, redirects: .follow(max: 5), cache: cache)
   }
 
   func responder() -> some HTTPResponder<BasicRequestContext> {
@@ -58,27 +68,45 @@ struct Gateway {
         body: .init(byteBuffer: ByteBuffer(string: answer.text)))
     }
 
+    // Declared for all routes of a group. Clients must ask each time, because the gateway cannot remove what they store.
+    router.group("offers").caching(.seconds(60), groups: ["dashboard"], clients: .noStore)
+      .get { [self] _, _ in try await load("/prices").text }
+
+    // The handler compares versions, and makes the page only for a client that has another one.
+    router.get("news") { [self] request, _ -> Response in
+      let answer = try await load("/news")
+      if try request.isCurrent(etag: "\(answer.version)") { return .notModified }
+      return Response(
+        status: .ok, headers: [.contentType: "text/plain"],
+        body: .init(byteBuffer: ByteBuffer(string: answer.text))
+      ).caching(.public, maxAge: .seconds(60))
+    }
+
     // A change invalidates its own URL by itself, and the dashboard by its group.
     router.put("prices") { [self] request, context in
       var change = HTTPClientRequest(url: upstreams.prices.url("/prices"))
       change.method = .PUT
       change.body = .bytes(try await request.body.collect(upTo: 1 << 16))
       let response = try await client.execute(change, timeout: .seconds(5))
-      try context.cache.invalidate(group: "dashboard")
+      let cache = try context.cache
+      cache.invalidate(group: "dashboard")
+      // With a shared tier, other gateways serve the old dashboard until they have applied the removal.
+      guard await cache.confirm() == .everywhere else { return Response(status: .accepted) }
       return Response(status: .init(code: Int(response.status.code)))
     }
     return router.buildCachingResponder()
   }
 
   /// Calls an upstream, through the cache.
-  private func load(_ path: String) async throws -> (text: String, cacheControl: String) {
+  private func load(_ path: String) async throws -> (text: String, version: Int, cacheControl: String) {
     let upstream = path == "/news" ? upstreams.news : upstreams.prices
     let response = try await client.execute(HTTPClientRequest(url: upstream.url(path)), timeout: .seconds(5))
     guard response.status == .ok else { throw HTTPError(.badGateway) }
     let content = try await response.body.collect(upTo: 1 << 20)
     let source = response.cacheStatus.map { "\($0.source)" } ?? "none"
+    let text = String(buffer: content)
     return (
-      "\(String(buffer: content)) [upstream: \(source)]\n",
+      "\(text) [upstream: \(source)]\n", text.utf8.reduce(0) { ($0 &* 31 &+ Int($1)) & 0xFFFF },
       response.headers["Cache-Control"].first ?? "no-cache"
     )
   }
@@ -92,8 +120,9 @@ struct Gateway {
     }.joined()
   }
 
+  /// Call it when the last response has been sent: first the connections end, then what stores their responses.
   func shutdown() async throws {
-    try await client.shutdown()
+    try await (client as? CachingHTTPClient)?.shutdown()
     upstreamCache.close()
     routeCache.close()
   }

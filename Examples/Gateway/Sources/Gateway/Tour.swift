@@ -33,6 +33,14 @@ struct Tour {
     let tag = try await send("GET", "/dashboard").headers.first(name: "ETag") ?? ""
     try await show("GET", "/dashboard", [("If-None-Match", tag)])
 
+    say("Offers are on the server only, and the parameters of a link are not part of their key.")
+    try await show("GET", "/offers?utm_source=mail")
+    try await show("GET", "/offers")
+
+    say("The handler of the news answers a condition before it makes the page.")
+    let version = try await send("GET", "/news").headers.first(name: "ETag") ?? ""
+    try await show("GET", "/news", [("If-None-Match", version)])
+
     say("A change of the prices invalidates what was made of them.")
     try await show("PUT", "/prices", content: "apples 4")
     try await show("GET", "/dashboard")

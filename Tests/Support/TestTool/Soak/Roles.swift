@@ -196,7 +196,9 @@ struct RoutesRole: AsyncParsableCommand {
     let cache = try options.cache(.shared)
     var configuration = HTTPClient.Configuration()
     configuration.redirectConfiguration = .disallow
-    configuration.timeout = .init(connect: .seconds(30), read: .milliseconds(options.role.silence))
+    // Longer than the origin is silent before it closes its connection. If the machine has much other work, it pauses for as
+    // long as that by itself.
+    configuration.timeout = .init(connect: .seconds(30), read: .milliseconds(options.role.silence * 2 + 2000))
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1000
     let client = HTTPClient(configuration: configuration)
     let router = Router()

@@ -8,7 +8,7 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_10() async throws {
-  func application(of router: Router<BasicRequestContext>) -> some ApplicationProtocol {
-    Application(responder: router.buildCachingResponder())
+  func addCache(_ cache: HTTPCache, to router: Router<BasicRequestContext>) {
+    router.add(middleware: CacheMiddleware(cache: cache, publicOrigin: "https://shop.example"))
   }
 }

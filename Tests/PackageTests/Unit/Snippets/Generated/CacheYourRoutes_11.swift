@@ -8,14 +8,7 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_11() async throws {
-  struct CountClients<Context: RequestContext>: RouterMiddleware {
-    let count: @Sendable () -> Void
-
-    func handle(
-      _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-    ) async throws -> Response {
-      if !context.isRequestOfCache { count() }
-      return try await next(request, context)
-    }
+  func application(of router: Router<BasicRequestContext>) -> some ApplicationProtocol {
+    Application(responder: router.buildCachingResponder())
   }
 }

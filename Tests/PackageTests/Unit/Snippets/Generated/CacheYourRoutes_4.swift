@@ -8,11 +8,14 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_4() async throws {
-  func addPrices(to router: Router<BasicRequestContext>) {
-    router.group("prices").caching(.seconds(60), groups: ["prices"], clients: .noStore)
-      .get(":id") { _, _ in "a price" }
-    router.get("stock") { _, _ in
-      Response(status: .ok).caching(.public, maxAge: .seconds(10), clients: .noCache)
+  struct Article: ResponseCodable {
+    var title: String
+  }
+
+  func addLatest(to router: Router<BasicRequestContext>) {
+    router.get("latest") { request, context in
+      try Article(title: "…").response(from: request, context: context)
+        .caching(.public, maxAge: .seconds(30))
     }
   }
 }

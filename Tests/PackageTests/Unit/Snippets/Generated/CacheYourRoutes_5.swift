@@ -8,11 +8,11 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_5() async throws {
-  func addPage(to router: Router<BasicRequestContext>, version: @escaping @Sendable () async throws -> Int) {
-    router.get("page") { request, _ -> Response in
-      if try request.isCurrent(etag: "\(await version())") { return .notModified }
-      return Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "…")))
-        .caching(.public, maxAge: .seconds(60), groups: ["pages"])
+  func addPrices(to router: Router<BasicRequestContext>) {
+    router.group("prices").caching(.seconds(60), groups: ["prices"], clients: .noStore)
+      .get(":id") { _, _ in "a price" }
+    router.get("stock") { _, _ in
+      Response(status: .ok).caching(.public, maxAge: .seconds(10), clients: .noCache)
     }
   }
 }

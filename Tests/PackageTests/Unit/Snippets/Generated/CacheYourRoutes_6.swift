@@ -6,14 +6,13 @@
 
 import HTTPCacheHummingbird
 import Hummingbird
-import Logging
 
 private func CacheYourRoutes_6() async throws {
-  func addMiddlewares(to router: Router<BasicRequestContext>, cache: HTTPCache) {
-    router.add(middleware: LogRequestsMiddleware(.info))
-    router.add(middleware: MetricsMiddleware())
-    router.add(middleware: CORSMiddleware(allowOrigin: .originBased))
-    router.add(middleware: CacheMiddleware(cache: cache))
-    router.add(middleware: FileMiddleware(cacheControl: .init([(.init(type: .image), [.public, .maxAge(3600)])])))
+  func addPage(to router: Router<BasicRequestContext>, version: @escaping @Sendable () async throws -> Int) {
+    router.get("page") { request, _ -> Response in
+      if try request.isCurrent(etag: "\(await version())") { return .notModified }
+      return Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "…")))
+        .caching(.public, maxAge: .seconds(60), groups: ["pages"])
+    }
   }
 }

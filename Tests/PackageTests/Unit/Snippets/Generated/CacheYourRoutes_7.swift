@@ -6,16 +6,14 @@
 
 import HTTPCacheHummingbird
 import Hummingbird
+import Logging
 
 private func CacheYourRoutes_7() async throws {
-  func addShops(to router: Router<BasicRequestContext>, cache: HTTPCache) {
-    let caching = CacheMiddleware<BasicRequestContext>(
-      cache: cache, validator: .none,
-      partition: { request, _ in request.uri.queryParameters["shop"].map { String($0) } },
-      shouldIntercept: { request, _ in !request.uri.path.hasPrefix("/shops/admin") })
-    router.group("shops").add(middleware: caching)
-      .get("prices") { _, _ in
-        Response(status: .ok).caching(.public, maxAge: .seconds(10))
-      }
+  func addMiddlewares(to router: Router<BasicRequestContext>, cache: HTTPCache) {
+    router.add(middleware: LogRequestsMiddleware(.info))
+    router.add(middleware: MetricsMiddleware())
+    router.add(middleware: CORSMiddleware(allowOrigin: .originBased))
+    router.add(middleware: CacheMiddleware(cache: cache))
+    router.add(middleware: FileMiddleware(cacheControl: .init([(.init(type: .image), [.public, .maxAge(3600)])])))
   }
 }

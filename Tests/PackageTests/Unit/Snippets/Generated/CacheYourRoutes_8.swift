@@ -8,15 +8,14 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_8() async throws {
-  func addChanges(to router: Router<BasicRequestContext>) {
-    router.put("articles/:id") { _, context in
-      let cache = try context.cache
-      cache.invalidate(group: "articles")
-      cache.invalidate("/front-page")
-      cache.invalidate(prefix: "/archive/")
-      // With a shared tier: all nodes have applied it, if there was time.
-      guard await cache.confirm() == .everywhere else { return HTTPResponse.Status.accepted }
-      return HTTPResponse.Status.noContent
-    }
+  func addShops(to router: Router<BasicRequestContext>, cache: HTTPCache) {
+    let caching = CacheMiddleware<BasicRequestContext>(
+      cache: cache, validator: .none,
+      partition: { request, _ in request.uri.queryParameters["shop"].map { String($0) } },
+      shouldIntercept: { request, _ in !request.uri.path.hasPrefix("/shops/admin") })
+    router.group("shops").add(middleware: caching)
+      .get("prices") { _, _ in
+        Response(status: .ok).caching(.public, maxAge: .seconds(10))
+      }
   }
 }

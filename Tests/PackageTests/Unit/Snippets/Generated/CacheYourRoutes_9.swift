@@ -8,7 +8,15 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_9() async throws {
-  func addCache(_ cache: HTTPCache, to router: Router<BasicRequestContext>) {
-    router.add(middleware: CacheMiddleware(cache: cache, publicOrigin: "https://shop.example"))
+  func addChanges(to router: Router<BasicRequestContext>) {
+    router.put("articles/:id") { _, context in
+      let cache = try context.cache
+      cache.invalidate(group: "articles")
+      cache.invalidate("/front-page")
+      cache.invalidate(prefix: "/archive/")
+      // With a shared tier: all nodes have applied it, if there was time.
+      guard await cache.confirm() == .everywhere else { return HTTPResponse.Status.accepted }
+      return HTTPResponse.Status.noContent
+    }
   }
 }
