@@ -21,6 +21,9 @@ extension HTTPCache.Configuration {
   /// | `HTTP cache wait` | waiting for the response to another request; it links to that request's span |
   /// | `HTTP cache fetch` | a request to the origin, until the head of the response has arrived |
   /// | `HTTP cache revalidation` | the same in the background, for a stale response that was served meanwhile |
+  /// | `HTTP cache tier lookup` | looking for the response in the shared tier |
+  /// | `HTTP cache tier lease` | taking the lease of the shared tier, or waiting until another machine has released it |
+  /// | `HTTP cache tier store` | storing the response in the shared tier, in the background |
   ///
   /// A fetch belongs to the trace of the request that caused it, and the transport runs in its context. A client that
   /// propagates the context, such as AsyncHTTPClient, sends it to the origin.

@@ -73,6 +73,9 @@ extension TracedStep {
     case .wait: "HTTP cache wait"
     case .fetch: "HTTP cache fetch"
     case .revalidation: "HTTP cache revalidation"
+    case .tierLookup: "HTTP cache tier lookup"
+    case .tierLease: "HTTP cache tier lease"
+    case .tierStore: "HTTP cache tier store"
     }
   }
 }

@@ -34,6 +34,12 @@ package enum TracedStep: Sendable, CaseIterable {
   case fetch
   /// The same in the background, for a stale response that was served meanwhile.
   case revalidation
+  /// Looking for the response in the shared tier.
+  case tierLookup
+  /// Taking the lease of the shared tier, or waiting until another node has released it.
+  case tierLease
+  /// Storing the response in the shared tier, in the background.
+  case tierStore
 }
 
 /// A step that is being recorded.
@@ -52,6 +58,26 @@ extension CacheTracer {
     in context: any Sendable, _ work: () async throws -> Result
   ) async rethrows -> Result {
     try await work()
+  }
+}
+
+/// A step that a queue takes later. It is a part of what runs when the step is queued.
+struct QueuedStep: Sendable {
+  private let tracer: any CacheTracer
+  private let request: HTTPRequest
+  private let context: (any Sendable)?
+
+  /// Notes what runs; `nil` without a tracer.
+  init?(of request: HTTPRequest, _ tracer: (any CacheTracer)?) {
+    guard let tracer else { return nil }
+    (self.tracer, self.request, context) = (tracer, request, tracer.context)
+  }
+
+  func take(_ step: TracedStep, _ work: () async -> Void) async {
+    guard let context else { return await tracer.trace(step, of: request) { _ in await work() } }
+    await tracer.run(in: context) {
+      await tracer.trace(step, of: request) { _ in await work() }
+    }
   }
 }
 

@@ -109,7 +109,8 @@ extension OriginExchange {
     guard let shared = cache.shared, stored.parts == nil, sent.call.willStore == nil,
       let key = sent.lookup.key, let place, place.leads(from: key)
     else { return }
-    shared.offer(key, id, at: place, count: storedCount, since: sent.tokens.shared, fetch?.lease)
+    shared.offer(
+      key, id, at: place, count: storedCount, since: sent.tokens.shared, fetch?.lease, sent.queuedStep)
   }
 
   /// Removes a replaced response from entries of other variants, where it shared their content. Otherwise it could come

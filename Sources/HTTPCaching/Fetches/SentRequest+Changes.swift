@@ -33,7 +33,8 @@ extension SentRequest {
       if update == outcome.addition, let place = copy(update.response, of: entry) {
         hasUpdated = true
         note(.updated, update.reason)
-        shared?.offer(key, place.id, at: place.key, count: entry.bodyCount, since: tokens.shared, lease)
+        shared?.offer(
+          key, place.id, at: place.key, count: entry.bodyCount, since: tokens.shared, lease, queuedStep)
         continue
       }
       let isUpdated = store.updateMetadata(
@@ -53,7 +54,7 @@ extension SentRequest {
           update.response, to: entry, in: (StoreKey(key.bytes), tokens.key), known: lookup.variants)
         note(.updated, update.reason)
         shared?.offer(
-          key, entry.id, at: entry.storeKey, count: entry.bodyCount, since: tokens.shared, lease)
+          key, entry.id, at: entry.storeKey, count: entry.bodyCount, since: tokens.shared, lease, queuedStep)
       }
     }
     if !outcome.removals.isEmpty, let shared, let target = TargetURI(request), shared.sharesResponses {

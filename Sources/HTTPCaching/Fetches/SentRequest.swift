@@ -64,6 +64,8 @@ package final class SentRequest: Sendable {
 
   /// The client's request.
   var request: HTTPRequest { forwarding.original }
+  /// What is stored for the request in the shared tier is a step of it.
+  var queuedStep: QueuedStep? { QueuedStep(of: request, cache.configuration.tracer) }
 
   /// Sends the request and returns the origin's final response. Interim responses before it go to the client (RFC 9110
   /// §15.2).

@@ -271,13 +271,26 @@ final class RequestRun {
   @inline(never)
   private func search(_ demand: Machine.Demand) async -> Machine.Event {
     guard let shared = cache.shared else { return .notFilled(nil) }
-    if await shared.fill(pending.lookup, for: request, in: cache.responses) { return .filled }
+    if await Self.fill(pending.lookup, for: request, from: shared, in: cache) { return .filled }
     guard let key = demand.key, demand.mayWait, request.method == .get else { return .notFilled(nil) }
-    switch await shared.lease(cache.responses.leaseKey(key, pending.lookup, for: request)) {
+    let leaseKey = cache.responses.leaseKey(key, pending.lookup, for: request)
+    let leasing = await cache.configuration.traced(.tierLease, of: request) { _ in
+      await shared.lease(leaseKey)
+    }
+    switch leasing {
     case .leads(let lease): return .notFilled(lease)
     case .alone: return .notFilled(nil)
     case .waited:
-      return await shared.fill(pending.lookup, for: request, in: cache.responses) ? .filled : .notFilled(nil)
+      let isFilled = await Self.fill(pending.lookup, for: request, from: shared, in: cache)
+      return isFilled ? .filled : .notFilled(nil)
+    }
+  }
+
+  private static func fill(
+    _ lookup: Lookup, for request: HTTPRequest, from shared: SharedTierLink, in cache: HTTPCache
+  ) async -> Bool {
+    await cache.configuration.traced(.tierLookup, of: request) { _ in
+      await shared.fill(lookup, for: request, in: cache.responses)
     }
   }
 
@@ -326,9 +339,12 @@ final class RequestRun {
     guard let shared = cache.shared, shared.mayHave(revalidation, key),
       !cache.fetches.isAlone(revalidation, key)
     else { return true }
-    if await shared.fill(lookup, for: revalidation.original, in: cache.responses) { return false }
+    if await fill(lookup, for: revalidation.original, from: shared, in: cache) { return false }
     let leaseKey = cache.responses.leaseKey(key, lookup, for: revalidation.original)
-    switch await shared.lease(leaseKey, mayWait: false) {
+    let leasing = await cache.configuration.traced(.tierLease, of: revalidation.original) { _ in
+      await shared.lease(leaseKey, mayWait: false)
+    }
+    switch leasing {
     case .leads(let lease):
       fetch.lease = lease
       return true

@@ -18,6 +18,8 @@ struct SharedWriteQueue: Sendable {
     var bytes: Int
     /// Released when the response is stored, or is not going to be.
     var lease: LeaseHold?
+    /// The request that the response answers; `nil` without a tracer.
+    var traced: QueuedStep?
   }
 
   private var jobs: [Job] = []
@@ -72,16 +74,18 @@ extension SharedTierLink {
   ///     tier does not get it.
   ///   - count: the number of bytes of its content.
   ///   - position: ``position``, from before the request to the origin.
+  ///   - traced: the request that the response answers.
   func offer(
     _ key: CacheKey, _ id: EntryID, at place: StoreKey, count: Int, since position: SharedLogPosition?,
-    _ lease: LeaseHold?
+    _ lease: LeaseHold?, _ traced: QueuedStep?
   ) {
     guard let position, sharesResponses, count <= options.maximumContent,
       StoredKey(StoreKey(key.bytes)).kind == .get
     else { return }
     // Each job takes memory, too.
     let job = SharedWriteQueue.Job(
-      key: key, id: id, place: place, position: position, bytes: count + 1024, lease: lease)
+      key: key, id: id, place: place, position: position, bytes: count + 1024, lease: lease,
+      traced: traced)
     let isQueued = state.withLock { state in
       guard !state.isStopped, state.breaker.isClosed,
         state.writes.add(job, capacity: options.writeQueueCapacity)
@@ -100,7 +104,11 @@ extension SharedTierLink {
       for _ in 0..<Self.writerCount {
         group.addTask { [self] in
           while let job = state.withLock({ $0.writes.take() }) {
-            await write(job)
+            if let traced = job.traced {
+              await traced.take(.tierStore) { await write(job) }
+            } else {
+              await write(job)
+            }
             state.withLock { $0.writes.finished(job) }
             job.lease?.release()
           }
