@@ -28,7 +28,10 @@ let package = Package(
       ]),
     .testTarget(
       name: "GatewayTests",
-      dependencies: ["Gateway", .product(name: "HummingbirdTesting", package: "hummingbird")]),
+      dependencies: [
+        "Gateway", .product(name: "HummingbirdTesting", package: "hummingbird"),
+        .product(name: "HTTPCacheTesting", package: "HTTPCacheEngine"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

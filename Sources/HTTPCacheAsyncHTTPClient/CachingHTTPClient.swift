@@ -51,8 +51,8 @@ public final class CachingHTTPClient: Sendable {
   ///
   /// - Parameters:
   ///   - configuration: the configuration of connections and requests. Its `redirectConfiguration` is not used, because
-  ///     AsyncHTTPClient does not publish what it contains. Without `timeout.connect`, it is 3 seconds: AsyncHTTPClient repeats
-  ///     a refused connection until that time is over, and only then a stored response answers.
+  ///     AsyncHTTPClient does not publish what it contains. Set `timeout.connect`: AsyncHTTPClient repeats a
+  ///     refused connection until that time is over (default: 10 seconds), and only then a stored response answers.
   ///   - redirects: how redirects are followed, for example `.follow(max: 5)`; `nil` if a redirect is the answer.
   ///   - eventLoopGroup: the event loops of the connections.
   ///   - cache: the cache that stores responses; several clients may share one.
@@ -192,6 +192,7 @@ public final class CachingHTTPClient: Sendable {
     switch cache.begin(head, policy: hop.options.policy, partition: partition) {
     case .answer(let stored): return HTTPClientResponse(stored)
     case .pending(let pending):
+      let begun = NIODeadline.now()
       do {
         return try await withDeadline(hop.deadline) { [self] in
           let reply = OriginReply()
@@ -200,6 +201,7 @@ public final class CachingHTTPClient: Sendable {
           return answer(response, reply)
         }
       } catch let error as HTTPClientError where error == .deadlineExceeded {
+        if begun < hop.deadline { origin.noteOverdue(head, hop.logger) }
         return HTTPClientResponse(
           try await cache.respond(
             toOverdue: head, policy: hop.options.policy, partition: partition, error: error))
@@ -222,7 +224,7 @@ public final class CachingHTTPClient: Sendable {
 
   private func transport(_ hop: Hop, _ reply: OriginReply) -> Transport {
     { [origin] forwarded, _ in
-      try await origin.send(forwarded, like: hop.request, until: hop.deadline, hop.logger, reply)
+      try await origin.send(forwarded, like: hop.request, hop.logger, reply)
     }
   }
 

@@ -33,7 +33,6 @@ final class HopClient: Sendable {
   ) {
     var configuration = configuration
     configuration.redirectConfiguration = .disallow
-    configuration.timeout.connect = configuration.timeout.connect ?? Self.connectTimeout
     client = HTTPClient(eventLoopGroup: eventLoopGroup, configuration: configuration)
     if let redirects {
       configuration.redirectConfiguration = .follow(configuration: redirects)
@@ -46,11 +45,6 @@ final class HopClient: Sendable {
     isOwner = true
     self.breakers = Mutex(breakers)
   }
-
-  /// AsyncHTTPClient repeats an attempt to connect until this time is over, also if the upstream refuses it, and a stored
-  /// response that may answer instead waits for as long. Its own defaults are 10 seconds, and 90 for the shared client. In
-  /// three seconds, a packet can be lost once.
-  static let connectTimeout = TimeAmount.seconds(3)
 
   /// Uses an existing client. Only the configuration of the shared one is known: a client like that is made once.
   init(_ given: HTTPClient, _ redirects: CachingHTTPClient.Redirects?, _ breakers: UpstreamBreakers) {
@@ -67,7 +61,6 @@ final class HopClient: Sendable {
   private static let shared: HTTPClient = {
     var configuration = HTTPClient.Configuration.singletonConfiguration
     configuration.redirectConfiguration = .disallow
-    configuration.timeout.connect = connectTimeout
     return HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
   }()
 
@@ -93,12 +86,12 @@ final class HopClient: Sendable {
   ///
   /// - Parameters:
   ///   - template: the request that supplies everything except method and fields.
-  ///   - end: when the time of the caller that caused the request is over.
   ///   - reply: receives what the cache does not pass on.
   func send(
-    _ request: HTTPRequest, like template: HTTPClientRequest, until end: NIODeadline, _ logger: Logger?,
-    _ reply: OriginReply
+    _ request: HTTPRequest, like template: HTTPClientRequest, _ logger: Logger?, _ reply: OriginReply
   ) async throws -> TransportResponse {
+    // A request that is cancelled already must not be the one that finds out.
+    try Task.checkCancellation()
     let upstream = UpstreamBreakers.Upstream(request)
     if let refusal = breakers.withLock({ $0.refusal(by: upstream, at: .now()) }) { throw refusal }
     var outgoing = template
@@ -119,22 +112,21 @@ final class HopClient: Sendable {
       }
       return try await transportResponse(response, to: request)
     } catch {
-      note(error, of: upstream, until: end, logger)
+      if Self.isSilence(error) { noteFailure(error, of: upstream, logger) }
       throw Self.isDisconnection(error) ? error : TransportFault(error)
     }
   }
 
-  /// Counts the failure of a request. One that was cancelled has failed if its caller had no time left.
-  private func note(
-    _ error: any Error, of upstream: UpstreamBreakers.Upstream, until end: NIODeadline, _ logger: Logger?
+  /// Counts a caller whose deadline has passed. Many may wait for one request, so they count once an interval.
+  func noteOverdue(_ request: HTTPRequest, _ logger: Logger?) {
+    let upstream = UpstreamBreakers.Upstream(request)
+    guard breakers.withLock({ $0.mayCountDeadline(of: upstream, at: .now()) }) else { return }
+    noteFailure(HTTPClientError.deadlineExceeded, of: upstream, logger)
+  }
+
+  private func noteFailure(
+    _ cause: any Error, of upstream: UpstreamBreakers.Upstream, _ logger: Logger?
   ) {
-    var cause = error
-    if error is CancellationError || error as? HTTPClientError == .cancelled {
-      guard end <= .now() else { return }
-      cause = HTTPClientError.deadlineExceeded
-    } else if !Self.isSilence(error) {
-      return
-    }
     guard breakers.withLock({ $0.failed(upstream, cause, at: .now()) }) else { return }
     logger?.warning(
       "The upstream does not respond. Until it does, most requests are not sent; stored responses answer where they may.",

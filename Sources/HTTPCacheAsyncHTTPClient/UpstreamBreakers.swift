@@ -42,6 +42,8 @@ struct UpstreamBreakers {
     var cause: any Error
     /// When the next request may be sent, if the breaker is open.
     var next: NIODeadline
+    /// When the next deadline that passes may count.
+    var nextDeadline: NIODeadline
   }
 
   /// Failures in a row after which an upstream gets no requests; `nil` for no limit.
@@ -77,6 +79,11 @@ struct UpstreamBreakers {
     return !state.breaker.isClosed
   }
 
+  /// Returns whether a deadline that has passed counts: one an interval, because many callers may wait for one request.
+  func mayCountDeadline(of upstream: Upstream, at now: NIODeadline) -> Bool {
+    failing[upstream].map { $0.nextDeadline <= now } ?? true
+  }
+
   /// Records a request that had no response.
   ///
   /// - Returns: whether the upstream gets only one request per interval from now on.
@@ -90,9 +97,12 @@ struct UpstreamBreakers {
     var state =
       failing[upstream]
       ?? Failing(
-        breaker: CircuitBreaker(limit: limit, isClosed: true), cause: cause, next: now)
-    (state.cause, state.next) = (cause, now + interval)
+        breaker: CircuitBreaker(limit: limit, isClosed: true), cause: cause, next: now, nextDeadline: now)
     defer { failing[upstream] = state }
-    return state.breaker.failed()
+    (state.cause, state.nextDeadline) = (cause, now + interval)
+    let isOpened = state.breaker.failed()
+    // Not by a failure of an earlier request: it would put off the next one.
+    if isOpened { state.next = now + interval }
+    return isOpened
   }
 }

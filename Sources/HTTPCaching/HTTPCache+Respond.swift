@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPTypes
@@ -96,8 +95,9 @@ extension HTTPCache {
   /// - A response that declares nothing about caching, by `Cache-Control` or `Expires`, is not stored. Its content does not
   ///   pass through the cache.
   /// - A reload by a client (`no-cache`, `max-age`) is answered from a fresh stored response.
-  /// - By the field `HTTPCacheEngine-Cache-Control`, the handler speaks to this cache alone. It replaces `Cache-Control`, and
-  ///   clients do not get it.
+  /// - By the field `HTTPCacheEngine-Cache-Control`, the handler speaks to this cache alone. It replaces `Cache-Control`,
+  ///   except in a response with cookies, and clients do not get it.
+  /// - A handler that throws counts as a response with 500: a stored response may answer, by its `stale-if-error`.
   ///
   /// - Parameters:
   ///   - request: the request, with `scheme` and `authority`.
@@ -108,27 +108,28 @@ extension HTTPCache {
   ///     client for a revalidation in the background.
   /// - Returns: the response, with `Content-Length` if the length is known. In reply to HEAD, send only its head.
   /// - Throws: the handler's error if no stored response may be used instead.
-  public func respond(
-    to request: HTTPRequest, body content: MessageBody = .empty, partition: String? = nil,
+  public func handle(
+    _ request: HTTPRequest, body content: MessageBody = .empty, partition: String? = nil,
     interim: InterimReceiver? = nil, handler: @escaping Transport
   ) async throws -> CachedResponse {
-    // The content of a response that is not stored stays here.
-    let own = Mutex(MessageBody.empty)
+    let own = OwnResult()
     let call = Call(
       request: request, body: content, policy: .useProtocolCachePolicy, interim: interim,
-      transport: { request, content in
-        let response = try await handler(request, content)
-        own.withLock { $0 = response.body }
-        return response
-      }, localOrigin: LocalOrigin(background: handler))
+      transport: { request, content in await own.result { try await handler(request, content) } },
+      localOrigin: LocalOrigin { request, content in
+        // Apart from that of the request, which may have ended.
+        await OwnResult().result { try await handler(request, content) }
+      })
     var response = try await answer(call, partition)
-    if response.isPassedThrough { response.body = own.withLock { $0 } }
+    if response.isPassedThrough { response.body = try own.content() }
+    // A head that changes no longer knows the length.
+    let length = request.method == .head ? response.storedLength : response.body.length
     if let name = HTTPField.Name(LocalOrigin.target), response.head.headerFields.contains(name) {
       response.head.headerFields[name] = nil
     }
     let status = response.head.status
-    if let length = request.method == .head ? response.storedLength : response.body.length,
-      response.head.headerFields[.contentLength] == nil, status != .noContent, status != .notModified
+    if let length, response.head.headerFields[.contentLength] == nil, status != .noContent,
+      status != .notModified
     {
       response.head.headerFields[.contentLength] = "\(length)"
     }

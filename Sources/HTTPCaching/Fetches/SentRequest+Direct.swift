@@ -49,7 +49,8 @@ extension SentRequest {
     let joined = direct.withLock { $0.fetch.take() }
     // No caller wants the response, which may be that of a cancelled handler. An unsafe request removes what it has changed all
     // the same.
-    if isLeft, joined?.isAbandoned ?? true, Invalidation.isSafe(request.method) {
+    let changesNothing = if case .failure = result { true } else { Invalidation.isSafe(request.method) }
+    if isLeft, joined?.isAbandoned ?? true, changesNothing {
       joined?.finish(.abandoned)
       return .done
     }
@@ -74,7 +75,10 @@ extension SentRequest {
         withExtendedLifetime(claim) {}
       }
     } else {
-      fetch.run(on: executor) { [self] in await $0.send(self, first: result) }
+      fetch.run(on: executor) { [self] in
+        await $0.send(self, first: result)
+        withExtendedLifetime(claim) {}
+      }
     }
     return isLeft ? .done : .pending
   }

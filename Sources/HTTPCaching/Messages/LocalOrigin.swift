@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import CacheMutex
 import HTTPCacheEngine
+import HTTPTypes
 
 /// How a cache for the handlers of the same process differs from a cache for an origin on the network.
 ///
@@ -31,5 +33,45 @@ extension CacheEngine {
     var configuration = configuration
     configuration.targets.insert(LocalOrigin.target, at: 0)
     return CacheEngine(configuration)
+  }
+}
+
+/// What a handler has returned for one request: the content of a response that is not stored, or its error, which does not
+/// pass through the cache.
+final class OwnResult: Sendable {
+  private let state = Mutex<Result<MessageBody, any Error>>(.success(.empty))
+
+  /// Runs the handler, and returns what the cache gets.
+  func result(_ handler: @Sendable () async throws -> TransportResponse) async -> TransportResponse {
+    do {
+      var response = try await handler()
+      state.withLock { $0 = .success(response.body) }
+      LocalOrigin.settle(&response.head)
+      if let next = response.next { response.next = { [self] in await result(next) } }
+      return response
+    } catch {
+      state.withLock { $0 = .failure(error) }
+      return TransportResponse(head: HTTPResponse(status: .internalServerError))
+    }
+  }
+
+  /// Returns the content of the latest response.
+  ///
+  /// - Throws: the handler's error.
+  func content() throws -> MessageBody { try state.withLock { $0 }.get() }
+}
+
+extension LocalOrigin {
+  /// Makes what a handler says for this cache alone agree with the rest of its response.
+  fileprivate static func settle(_ head: inout HTTPResponse) {
+    guard let name = HTTPField.Name(target) else { return }
+    let setsCookies = head.headerFields.contains(.setCookie)
+    if head.headerFields.contains(name) {
+      // Cookies are not for others.
+      if setsCookies { head.headerFields[name] = nil }
+    } else if head.status == .notModified {
+      // The field of the stored response would outlast what the handler says now.
+      head.headerFields[name] = setsCookies ? "private" : head.headerFields[.cacheControl]
+    }
   }
 }

@@ -46,7 +46,7 @@ struct UpstreamBreakersTests {
     Case(
       description: "a failure of that request", limit: 1,
       events: [
-        .fails, .after(10), .sends, .after(8), .fails, .after(9), .refuses, .after(1), .sends,
+        .fails, .after(10), .sends, .after(8), .fails, .refuses, .after(2), .sends, .refuses,
       ]),
     Case(
       description: "its response", limit: 1, events: [.fails, .after(10), .sends, .responds, .sends, .sends]),
@@ -95,6 +95,21 @@ struct UpstreamBreakersTests {
         https://a.example:8443 has not responded to several requests in a row, so this one was not sent; \
         the latest failed with: Refused(number: 2)
         """)
+  }
+
+  @Test("Deadlines that pass count once an interval, and again after a response")
+  func deadlines() {
+    let upstream = Self.upstream("a.example")
+    var breakers = UpstreamBreakers(limit: 5, interval: .seconds(10))
+    func counts(at seconds: Int64) -> Bool {
+      let now = NIODeadline.uptimeNanoseconds(0) + .seconds(seconds)
+      guard breakers.mayCountDeadline(of: upstream, at: now) else { return false }
+      _ = breakers.failed(upstream, Refused(), at: now)
+      return true
+    }
+    #expect([1, 2, 10, 11, 12, 21].map(counts) == [true, false, false, true, false, true])
+    _ = breakers.responded(upstream)
+    #expect(counts(at: 22))
   }
 
   @Test("Scheme, host and port have their own state")

@@ -308,8 +308,10 @@ struct SentRequestTests {
     #expect(setting.cache.fetches.count == 0)
   }
 
-  @Test("An unsafe request whose client has left removes what it has changed", arguments: [false, true])
-  func lateUnsafe(hasDisk: Bool) async throws {
+  @Test(
+    "An unsafe request whose client has left removes what it has changed", arguments: [false, true],
+    [false, true])
+  func lateUnsafe(hasDisk: Bool, isAfterInterim: Bool) async throws {
     try await withTemporaryFolder { folder in
       let setting = try Setting(directory: hasDisk ? FilePath(folder.path) : nil)
       let origin = MemoryOrigin { _, _ in .ok("stored", [.cacheControl: "max-age=60"]) }
@@ -317,7 +319,14 @@ struct SentRequestTests {
       #expect(setting.cache.storedResponse(for: .get()) != nil)
       let exchange = try begun(.delete(), in: setting, Work(), from: origin)
       exchange.leave()
-      guard case .done = exchange.finish(.success(.ok("deleted", [:]))) else {
+      let final = TransportResponse.ok("deleted", [:])
+      let first =
+        isAfterInterim
+        ? TransportResponse(interim: HTTPResponse(status: .init(code: 103))) {
+          try Task.checkCancellation()
+          return final
+        } : final
+      guard case .done = exchange.finish(.success(first)) else {
         Issue.record("answers a client that has left")
         return
       }

@@ -61,14 +61,14 @@ public struct Catalogue: Sendable {
           for line in lines { try await writer.write(ByteBuffer(string: line)) }
           try await writer.finish(nil)
         }
-      ).caching(.public, maxAge: .seconds(60))
+      ).caching(.public, maxAge: .seconds(60), groups: ["products"])
     }
 
     // Never stored: a rule says so.
     router.get("admin/report") { _, _ in text("a report").caching(.public, maxAge: .seconds(60)) }
 
     // Content that is made when the handler has returned knows the cache, too.
-    router.get("clear") { _, context in
+    router.post("clear") { _, context in
       Response(
         status: .ok,
         body: ResponseBody { writer in
@@ -93,11 +93,14 @@ public struct Catalogue: Sendable {
 
   private func addChanges(to router: Router<BasicRequestContext>) {
     router.put("products/:id") { request, context -> Response in
-      let product = try products[context]
-      // 412 if the client means another version.
-      _ = try request.isCurrent(etag: "\"\(product.version)\"")
       let price = String(buffer: try await request.body.collect(upTo: 100))
-      products.change(product.id) { $0.price = Int(price) ?? $0.price }
+      let product = try products[context]
+      // Throws a 412 if the client means another version.
+      _ = try request.isCurrent(etag: "\"\(product.version)\"")
+      // Another request may have been faster.
+      guard products.change(product, { $0.price = Int(price) ?? $0.price }) else {
+        throw HTTPError(.preconditionFailed)
+      }
 
       let cache = try context.cache
       let inGroup = cache.invalidate(group: "products", counting: true).count ?? 0

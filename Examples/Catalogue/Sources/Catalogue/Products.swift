@@ -40,12 +40,16 @@ final class Products: Sendable {
     return products.map(\.name).joined(separator: ", ")
   }
 
-  func change(_ id: String, _ body: (inout Product) -> Void) {
+  /// Changes a product, unless it has another version by now.
+  ///
+  /// - Returns: whether it has changed.
+  func change(_ product: Product, _ body: (inout Product) -> Void) -> Bool {
     state.withLock { products in
-      for index in products.indices where products[index].id == id {
-        body(&products[index])
-        products[index].version += 1
-      }
+      let index = products.firstIndex { $0.id == product.id && $0.version == product.version }
+      guard let index else { return false }
+      body(&products[index])
+      products[index].version += 1
+      return true
     }
   }
 }

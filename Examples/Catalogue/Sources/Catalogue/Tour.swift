@@ -72,7 +72,7 @@ public struct Tour {
     try await visit.show("GET", "/pages/1")
 
     say("Streamed content is made when its handler has returned, and has the cache, too.")
-    try await visit.show("GET", "/clear")
+    try await visit.show("POST", "/clear")
   }
 }
 

@@ -4,6 +4,7 @@
 import HTTPCacheAsyncHTTPClient
 import HTTPCacheHummingbird
 import HTTPCacheObserving
+import HTTPCacheStore
 import Hummingbird
 import NIOCore
 
@@ -19,8 +20,13 @@ struct Gateway {
   private let upstreamMetrics = CacheMetrics("upstream")
   private let routeMetrics = CacheMetrics("routes")
 
-  /// - Parameter client: sends the upstream calls; `nil` for a client with a cache.
-  init(upstreams: Upstreams, client: (any RequestSending)? = nil) throws {
+  /// - Parameters:
+  ///   - client: sends the upstream calls; `nil` for a client with a cache.
+  ///   - clock: the clock of the routes' cache.
+  init(
+    upstreams: Upstreams, client: (any RequestSending)? = nil,
+    clock: any CacheClock = SystemCacheClock.shared
+  ) throws {
     self.upstreams = upstreams
     upstreamCache = try HTTPCache(.init(kind: .shared, memoryCapacity: 64 << 20))
     var configuration = HTTPCache.Configuration(kind: .shared, memoryCapacity: 64 << 20)
@@ -28,7 +34,8 @@ struct Gateway {
     configuration.cacheRules = try CacheRules([
       CacheRule(paths: ["/dashboard", "/offers"]) { $0.ignoredParameters = .all }
     ])
-    routeCache = try HTTPCache(configuration)
+    routeCache = HTTPCache(
+      store: try CacheStore(configuration.store), configuration: configuration, clock: clock)
     self.client = client ?? Self.client(with: upstreamCache)
     upstreamMetrics.count(upstreamCache)
     routeMetrics.count(routeCache)
@@ -88,11 +95,13 @@ struct Gateway {
       change.method = .PUT
       change.body = .bytes(try await request.body.collect(upTo: 1 << 16))
       let response = try await client.execute(change, timeout: .seconds(5))
+      let status = HTTPResponse.Status(code: Int(response.status.code))
+      guard status.kind == .successful else { return Response(status: status) }
       let cache = try context.cache
       cache.invalidate(group: "dashboard")
       // With a shared tier, other gateways serve the old dashboard until they have applied the removal.
       guard await cache.confirm() == .everywhere else { return Response(status: .accepted) }
-      return Response(status: .init(code: Int(response.status.code)))
+      return Response(status: status)
     }
     return router.buildCachingResponder()
   }

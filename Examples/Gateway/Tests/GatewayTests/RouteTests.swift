@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheAsyncHTTPClient
+import HTTPCacheTesting
 import Hummingbird
 import HummingbirdTesting
 import Logging
@@ -33,7 +34,7 @@ struct RouteTests {
   @Test("A dashboard is made of two upstream calls, and stored until the prices change")
   func dashboard() async throws {
     let upstreams = UpstreamsInMemory()
-    let gateway = try Gateway(upstreams: Upstreams(), client: upstreams)
+    let gateway = try Gateway(upstreams: Upstreams(), client: upstreams, clock: TestClock())
     let app = Application(responder: gateway.responder())
     try await app.test(.router) { client in
       for _ in 1...2 {
@@ -52,7 +53,7 @@ struct RouteTests {
   @Test("Clients must not store offers, and their parameters do not matter")
   func offers() async throws {
     let upstreams = UpstreamsInMemory()
-    let gateway = try Gateway(upstreams: Upstreams(), client: upstreams)
+    let gateway = try Gateway(upstreams: Upstreams(), client: upstreams, clock: TestClock())
     let app = Application(responder: gateway.responder())
     try await app.test(.router) { client in
       for uri in ["/offers", "/offers?utm_source=mail"] {

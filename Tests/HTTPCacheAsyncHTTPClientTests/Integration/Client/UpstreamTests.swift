@@ -86,23 +86,35 @@ struct UpstreamTests {
     }
   }
 
-  @Test("Deadlines that pass count, one for each request that was sent")
+  @Test("Deadlines that pass count, if the upstream had some time to respond")
   func deadlines() async throws {
     let silence = Gate()
-    try await Fixture.with(options: Self.options(.hours(1))) { _ in
+    try await Fixture.with(options: Self.options(.milliseconds(50))) { _ in
       await silence.wait()
       return .init(body: "late")
     } test: { (fixture: Fixture) async throws in
       defer { silence.open() }
+      for _ in 1...10 {
+        await #expect(throws: HTTPClientError.deadlineExceeded) {
+          try await fixture.client.execute(fixture.request("/"), deadline: .now() - .seconds(1))
+        }
+      }
+      // The callers share its request, which no deadline cancels.
+      let patient = Task { try await fixture.get("/").body }
+      await silence.arrived(1)
       var error: (any Error)?
-      // A deadline that passes before its request is sent does not count.
-      for _ in 1...1000 where !(error is UpstreamUnavailable) {
-        error = await #expect(throws: (any Error).self) {
+      for number in 1...1000 where !(error is UpstreamUnavailable) {
+        await #expect(throws: HTTPClientError.deadlineExceeded) {
           try await fixture.client.execute(fixture.request("/"), timeout: .milliseconds(20))
+        }
+        error = await #expect(throws: (any Error).self) {
+          try await fixture.client.execute(fixture.request("/\(number)"), timeout: .milliseconds(20))
         }
       }
       let refusal = try #require(error as? UpstreamUnavailable)
       #expect(refusal.cause as? HTTPClientError == .deadlineExceeded)
+      silence.open()
+      #expect(try await patient.value == "late")
     }
   }
 

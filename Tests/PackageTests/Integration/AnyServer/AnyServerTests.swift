@@ -78,7 +78,8 @@ struct AnyServerTests {
       try await expect("1", from: url)
       let hit = try await send(url)
       #expect(hit.text == "1" && hit.source?.contains("; hit") == true)
-      try await expect("", from: url, .HEAD)
+      let head = try await HTTPClient.shared.execute(Self.head(url), timeout: .minutes(4))
+      #expect(head.headers["Content-Length"] == ["1"])
       try await expect("changed", from: url, .PUT, content: "new")
       try await expect("3", from: url)
 
@@ -88,6 +89,35 @@ struct AnyServerTests {
       for await _ in stored { break }
       try await expect("4", from: url)
       #expect(origin.requests.count == 4)
+    }
+  }
+
+  private static func head(_ url: String) -> HTTPClientRequest {
+    var request = HTTPClientRequest(url: url)
+    request.method = .HEAD
+    return request
+  }
+
+  @Test("Content after an interim response arrives, stored or not", arguments: [nil, "max-age=60"])
+  func interim(cacheControl: String?) async throws {
+    let origin = MemoryOrigin { _, _ in
+      TransportResponse(interim: HTTPResponse(status: .init(code: 103))) {
+        .ok("page", cacheControl.map { [.cacheControl: $0] } ?? [:])
+      }
+    }
+    try await with(origin) { url, _, _ in
+      for _ in 1...2 { try await expect("page", from: url) }
+      #expect(origin.requests.count == (cacheControl == nil ? 2 : 1))
+    }
+  }
+
+  @Test("A response with a cookie is not stored by the field for the cache alone")
+  func cookie() async throws {
+    let origin = MemoryOrigin { _, number in
+      .ok("\(number)", [.cacheControl: "no-store", .targeted: "max-age=60", .setCookie: "a=1"])
+    }
+    try await with(origin) { url, _, _ in
+      for number in 1...2 { try await expect("\(number)", from: url) }
     }
   }
 
@@ -122,17 +152,27 @@ struct AnyServerTests {
     }
   }
 
-  @Test("A handler that throws gets a 500, unless a stored response may answer", arguments: [false, true])
-  func failing(isStored: Bool) async throws {
+  @Test(
+    "A handler that throws gets a 500, unless a stored response may answer",
+    arguments: [(nil, 500), ("max-age=1, stale-if-error=60", 200), ("max-age=1, must-revalidate", 500)])
+  func failing(cacheControl: String?, status: UInt) async throws {
     let origin = MemoryOrigin { _, number in
-      guard isStored, number == 1 else { throw Unwell() }
-      return .ok("stored", [.cacheControl: "max-age=1, stale-if-error=60"])
+      guard let cacheControl, number == 1 else { throw Unwell() }
+      return .ok("stored", [.cacheControl: cacheControl])
     }
-    try await with(origin) { url, _, clock in
-      if isStored { _ = try await send(url) }
+    try await with(origin) { url, cache, clock in
+      _ = try await send(url)
       clock.advance(by: .seconds(2))
       let answer = try await send(url)
-      #expect(isStored ? answer.text == "stored" : answer.status == 500)
+      #expect(answer.status == status && (status != 200 || answer.text == "stored"))
+      if cacheControl?.contains("must-revalidate") == true {
+        // The error is the handler's, and not one of the cache.
+        await #expect(throws: Unwell.self) {
+          try await cache.handle(
+            HTTPRequest(method: .get, scheme: "http", authority: String(url.dropFirst(7)), path: "/"),
+            handler: origin.transport)
+        }
+      }
     }
   }
 

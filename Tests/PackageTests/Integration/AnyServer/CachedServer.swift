@@ -57,7 +57,7 @@ struct CachedServer: Sendable {
     _ request: HTTPRequest, _ content: MessageBody, to client: NIOAsyncChannelOutboundWriter<HTTPResponsePart>
   ) async throws {
     // Without a response, the handler has thrown an error.
-    let response = try? await cache.respond(to: request, body: content, handler: handler)
+    let response = try? await cache.handle(request, body: content, handler: handler)
     var head = response?.head ?? HTTPResponse(status: .internalServerError)
     let hasContent = request.method != .head && head.status != .noContent && head.status != .notModified
     if hasContent, head.headerFields[.contentLength] == nil {
