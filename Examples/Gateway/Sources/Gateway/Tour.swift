@@ -37,7 +37,7 @@ struct Tour {
     try await show("GET", "/offers?utm_source=mail")
     try await show("GET", "/offers")
 
-    say("The handler of the news answers a condition before it makes the page.")
+    say("The handler of the news names its version, so a client that has it gets a 304.")
     let version = try await send("GET", "/news").headers.first(name: "ETag") ?? ""
     try await show("GET", "/news", [("If-None-Match", version)])
 
