@@ -223,9 +223,7 @@ public final class CachingHTTPClient: Sendable {
   }
 
   private func transport(_ hop: Hop, _ reply: OriginReply) -> Transport {
-    { [origin] forwarded, _ in
-      try await origin.send(forwarded, like: hop.request, hop.logger, reply)
-    }
+    { [origin] forwarded, _ in try await origin.send(forwarded, like: hop.request, hop.logger, reply) }
   }
 
   private func answer(_ response: CachedResponse, _ reply: OriginReply) -> HTTPClientResponse {

@@ -34,9 +34,11 @@ extension CachingHTTPClient {
     /// `nil` for no limit.
     ///
     /// A request counts if its connection cannot be made, if a timeout of the client's configuration ends it, or if the
-    /// deadline of a caller passes; deadlines count once per ``retryInterval``. A connection that the upstream closes does not
-    /// count, nor the wait for a free connection of the pool. The others are not sent: a stored response answers where `stale-if-error` or the cache's settings permit
-    /// it, and otherwise ``UpstreamUnavailable`` is thrown. The first response, whatever its status, ends that.
+    /// deadline of a caller passes; deadlines count once per ``retryInterval``. A connection that the upstream closes does
+    /// not count, nor does the wait for a free connection of the pool.
+    ///
+    /// Other requests are not sent: a stored response answers where `stale-if-error` or the cache's settings permit it, and
+    /// otherwise ``UpstreamUnavailable`` is thrown. The first response, whatever its status, ends that.
     public var failureLimit: Int? = 5
 
     /// Time between the requests to an upstream that does not respond (default: 1 second).

@@ -196,8 +196,7 @@ struct RoutesRole: AsyncParsableCommand {
     let cache = try options.cache(.shared)
     var configuration = HTTPClient.Configuration()
     configuration.redirectConfiguration = .disallow
-    // Longer than the origin is silent before it closes its connection. If the machine has much other work, it pauses for as
-    // long as that by itself.
+    // Longer than the origin is silent before it closes its connection, as for the other clients.
     configuration.timeout = .init(connect: .seconds(30), read: .milliseconds(options.role.silence * 2 + 2000))
     configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1000
     let client = HTTPClient(configuration: configuration)
