@@ -23,8 +23,11 @@ struct Soak: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Run the soak test.", shouldDisplay: false)
     @Option(help: "Duration of the run in seconds.") var seconds: Double = 600
     @Option(help: "Seed of the requests (default: random; the run prints it).") var seed: UInt64?
-    @Option(help: "Number of clients of each server; each URLSession and AsyncHTTPClient has half as many.")
-    var clients = 64
+    @Option(
+      help:
+        "Number of clients of each server; each URLSession and AsyncHTTPClient has half as many (default: 64; 16 in a debug build, which is ten times slower, so that the origin answers well within its read timeout)."
+    )
+    var clients = Self.defaultClients
     @Option(help: "Origin read timeout in milliseconds.") var silence: Int64 = 3000
     @Option(help: "Memory capacity of each cache in MiB.") var memory = 32
     @Option(
@@ -32,6 +35,12 @@ struct Soak: AsyncParsableCommand {
         "Entry point to test, by number: \(EntryPoint.names.enumerated().map { "\($0.offset) \($0.element)" }.joined(separator: ", ")). May be repeated (default: all)."
     )
     var entryPoint: [Int] = []
+
+    #if DEBUG
+      private static let defaultClients = 16
+    #else
+      private static let defaultClients = 64
+    #endif
 
     func validate() throws {
       guard seconds > 0, clients > 0, silence > 0, memory > 0 else {

@@ -8,6 +8,7 @@ final class Tally: Sendable {
   private let requestCount = Atomic(0)
   private let stopped = Atomic(false)
   private let failed = Mutex<(count: Int, first: [String])>((0, []))
+  private let start = ContinuousClock.now
 
   var requests: Int { requestCount.load(ordering: .relaxed) }
   var isStopped: Bool { stopped.load(ordering: .relaxed) }
@@ -26,10 +27,12 @@ final class Tally: Sendable {
   func stop() { stopped.store(true, ordering: .relaxed) }
   func count() { requestCount.wrappingAdd(1, ordering: .relaxed) }
 
+  /// Failures of one moment have one cause, so each says how many seconds after the start it came.
   func fail(_ text: String) {
+    let time = Int((ContinuousClock.now - start) / .seconds(1))
     failed.withLock { failed in
       failed.count += 1
-      if failed.first.count < 20 { failed.first.append(text) }
+      if failed.first.count < 20 { failed.first.append("after \(time) s: \(text)") }
     }
   }
 }
