@@ -57,13 +57,19 @@ extension HTTPCache {
 
   /// Returns a selection as the cache's nodes tell it each other.
   func resolved(_ selection: Selection) -> Selection {
-    let partition = selection.partition ?? configuration.partition
+    var place = selection.place
+    if place == .unresolved {
+      let makesPartitions = currentRules.table?.makesPartitions ?? false
+      place = makesPartitions ? .everyPartition : .partition(configuration.partition)
+    }
     switch selection.extent {
     case .target(let target, let keepingPins):
-      return Selection(.target(responses.keyed(target), keepingPins: keepingPins), partition: partition)
-    case .patterns: return Selection(selection.extent, partition: partition)
+      return Selection(.target(responses.keyed(target), keepingPins: keepingPins), in: place)
+    case .patterns: return Selection(selection.extent, in: place)
     case .origin(let target, let group):
-      return Selection(.origin(responses.keyed(target), group: group), partition: partition)
+      let target = responses.keyed(target)
+      if place != .everyPartition { return Selection(.origin(target, group: group), in: place) }
+      return Selection(.scopes([CacheKey(target, partition: "").scope(group: group)]), in: place)
     case .groupsOfAnyOrigin, .scopes, .partition, .since, .before, .all: return selection
     }
   }
@@ -75,6 +81,8 @@ extension HTTPCache {
   func apply(_ removal: Removal, counting: Bool = false) -> Int? {
     let (selection, isSoft) = (removal.selection, removal.isSoft)
     switch selection.extent {
+    case .target(let target, let keepingPins) where selection.isInEveryPartition:
+      if !isSoft, !keepingPins { store.unpin { StoredKey($0).isOf(target) } }
     case .target(let target, let keepingPins):
       let partition = selection.ownPartition
       guard isSoft else {

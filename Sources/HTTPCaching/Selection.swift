@@ -22,8 +22,9 @@ extension HTTPCache {
   /// cache.expire(.patterns([.prefix("https://example.com/images/")]))
   /// ```
   ///
-  /// A partition that is `nil` is the configuration's. If a ``HTTPCache/Configuration/targetRule`` is set, a target stands
-  /// for its equivalents, and patterns are compared with the result of the rule.
+  /// A partition that is `nil` is the configuration's; or every partition, while one of ``HTTPCache/rules`` makes
+  /// partitions. If a ``HTTPCache/Configuration/targetRule`` is set, a target stands for its equivalents, and patterns are
+  /// compared with the result of the rule.
   public struct Selection: Hashable, Sendable {
     enum Extent: Hashable, Sendable {
       /// - Parameter keepingPins: whether the responses that follow are pinned if these are.
@@ -40,12 +41,21 @@ extension HTTPCache {
       case all
     }
 
+    /// Where a target, a pattern or an origin is selected.
+    enum Place: Hashable, Sendable {
+      /// Where the cache's configuration and its rules say.
+      case unresolved
+      case partition(String)
+      case everyPartition
+    }
+
     let extent: Extent
-    /// The partition of a target, a pattern or an origin; `nil` is the cache's own.
-    let partition: String?
+    let place: Place
+
+    init(_ extent: Extent, in place: Place) { (self.extent, self.place) = (extent, place) }
 
     init(_ extent: Extent, partition: String? = nil) {
-      (self.extent, self.partition) = (extent, partition)
+      self.init(extent, in: partition.map { .partition($0) } ?? .unresolved)
     }
 
     /// All responses for a target, its variants, and those to QUERY. To remove them ends the target's pin.
@@ -124,17 +134,21 @@ extension HTTPCache {
   }
 }
 
-// What follows needs a selection as the cache has resolved it: with a partition, the targets that stand for their
-// equivalents, and origins as scopes.
+// What follows needs a selection as the cache has resolved it: with a place, the targets that stand for their equivalents,
+// and origins as scopes. In every partition, scopes are those without a partition.
 extension HTTPCache.Selection {
+  var isInEveryPartition: Bool { place == .everyPartition }
+
   /// The keys that are selected as a whole.
   var keys: [[UInt8]] {
-    if case .target(let target, _) = extent { [CacheKey(target, partition: ownPartition).bytes] } else { [] }
+    guard case .target(let target, _) = extent, !isInEveryPartition else { return [] }
+    return [CacheKey(target, partition: ownPartition).bytes]
   }
 
   /// The scopes that are selected.
   var scopes: [[UInt8]] {
-    switch extent {
+    if isInEveryPartition { return [] }
+    return switch extent {
     case .scopes(let scopes): scopes
     case .origin(let target, let group): [CacheKey(target, partition: ownPartition).scope(group: group)]
     case .partition(let name): [CacheKey.scope(ofPartition: name)]
@@ -144,13 +158,14 @@ extension HTTPCache.Selection {
 
   /// Whether more than the keys and scopes may be selected.
   var isBroad: Bool {
-    switch extent {
+    if isInEveryPartition { return true }
+    return switch extent {
     case .target, .scopes, .origin, .partition: false
     case .patterns, .groupsOfAnyOrigin, .since, .before, .all: true
     }
   }
 
-  var ownPartition: String { partition ?? "" }
+  var ownPartition: String { if case .partition(let name) = place { name } else { "" } }
 
   /// When the selected responses were stored or validated, in milliseconds since 1970; `nil` at any time.
   var times: Range<Int64>? {
@@ -172,6 +187,10 @@ extension HTTPCache.Selection {
       return { _, scopes in
         scopes?.contains { CacheKey.group(ofScope: $0.bytes).map { groups.contains($0) } ?? false } ?? true
       }
+    case .scopes(let scopes) where isInEveryPartition:
+      return { _, own in
+        own?.contains { own in scopes.contains { StoredKey.withoutPartition(own.bytes) == $0[...] } } ?? true
+      }
     case .scopes, .origin, .partition:
       let own = scopes.map { StoreScope($0) }
       return { _, scopes in scopes?.contains { own.contains($0) } ?? true }
@@ -186,6 +205,18 @@ extension HTTPCache.Selection {
   private func keyCoverage(
     _ beginnings: [[UInt8]], _ isMeant: @escaping @Sendable (StoredKey) -> Bool
   ) -> CacheStore.Coverage {
+    if isInEveryPartition {
+      return { key, _ in
+        guard let key else { return false }
+        // The URI begins where the key does, or after the name of a partition.
+        let start = key.firstIndex(of: 0).map { $0 + 1 } ?? 0
+        let uri = UnsafeRawBufferPointer(rebasing: key[start...])
+        guard
+          beginnings.contains(where: { key.mayBegin(with: $0, from: 0) || uri.mayBegin(with: $0, from: 0) })
+        else { return false }
+        return isMeant(StoredKey(StoreKey(Array(key))))
+      }
+    }
     let partition = ownPartition
     let place = partition.isEmpty ? [] : Array(partition.utf8) + [0]
     let starts = beginnings.map { place + $0 }

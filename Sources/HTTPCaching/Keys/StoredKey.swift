@@ -27,19 +27,11 @@ package struct StoredKey: Hashable, Sendable {
   /// No URI contains NUL; it separates the partition, the URI and the rest.
   package init(_ key: StoreKey) {
     bytes = key.bytes
-    func isURI(_ part: ArraySlice<UInt8>) -> Bool {
-      part.starts(with: "https://".utf8) || part.starts(with: "http://".utf8)
-    }
-    var end = bytes.firstIndex(of: 0) ?? bytes.count
-    var start = 0
-    // A partition may look like a URI, and the rest never does.
-    if end < bytes.count {
-      let next = bytes[(end + 1)...].firstIndex(of: 0) ?? bytes.count
-      if isURI(bytes[(end + 1)..<next]) { (start, end) = (end + 1, next) }
-    }
+    let start = Self.withoutPartition(bytes).startIndex
+    let end = bytes[start...].firstIndex(of: 0) ?? bytes.count
     partitionEnd = max(0, start - 1)
     uri = start..<end
-    let hasURI = isURI(bytes[uri])
+    let hasURI = Self.isURI(bytes[uri])
     isVariant = hasURI && bytes[end...].starts(with: CacheKey.variantMark)
     guard hasURI else {
       kind = .other
@@ -51,6 +43,17 @@ package struct StoredKey: Hashable, Sendable {
     }
     let word = bytes[(end + 1)...].prefix { $0 != 0 }
     kind = Kind(rawValue: String(decoding: word, as: UTF8.self)) ?? .other
+  }
+
+  /// What follows the name of the partition in a key or a scope: all of it without a partition.
+  static func withoutPartition(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+    // A partition may look like a URI, and what follows a URI never does.
+    guard let end = bytes.firstIndex(of: 0), isURI(bytes[(end + 1)...]) else { return bytes[...] }
+    return bytes[(end + 1)...]
+  }
+
+  private static func isURI(_ part: ArraySlice<UInt8>) -> Bool {
+    part.starts(with: "https://".utf8) || part.starts(with: "http://".utf8)
   }
 
   /// Whether it is the key of one of the variants under a key.

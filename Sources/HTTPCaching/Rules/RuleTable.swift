@@ -147,6 +147,9 @@ final class RuleTable: Sendable {
     return keyed
   }
 
+  /// Whether a rule gives requests a partition.
+  var makesPartitions: Bool { rules.rules.contains { $0.partitionCookie != nil || $0.partitionField != nil } }
+
   /// Whether the key of a request may be that of another target.
   var mayChangeKeys: Bool { !targetRules.isEmpty }
 }

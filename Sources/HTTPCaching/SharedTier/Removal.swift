@@ -30,6 +30,7 @@ struct Removal: Hashable, Sendable {
 /// | 7 | yes | everything |
 /// | 8 | yes | groups of any origin: a node of before there were tags reads one, and removes everything for more |
 /// | 9 | yes | before, milliseconds since 1970 (8) |
+/// | 10 | yes | in every partition: kind 1, 2 or 4 (1), and what follows the flags of that kind |
 ///
 /// Bit 0 of the flags (1 byte) says that the responses become stale; so does bit 7 of a kind without flags. Bit 1 says that
 /// the pins stay. A node removes everything for a kind that it does not know.
@@ -39,7 +40,7 @@ extension Removal {
 
   private enum Kind: UInt8 {
     case target = 1
-    case patterns, group, scopes, partition, since, all, groupsOfAnyOrigin, before
+    case patterns, group, scopes, partition, since, all, groupsOfAnyOrigin, before, everyPartition
 
     var hasFlags: Bool { self != .scopes && self != .partition && self != .since }
   }
@@ -49,6 +50,11 @@ extension Removal {
     bytes.add(Self.version)
     bytes.add(node)
     func begin(_ kind: Kind, flags: UInt8 = 0) {
+      if selection.isInEveryPartition {
+        bytes.add(Kind.everyPartition.rawValue)
+        bytes.add(flags | (isSoft ? 1 : 0))
+        return bytes.add(kind.rawValue)
+      }
       bytes.add(kind.rawValue | (isSoft && !kind.hasFlags ? Self.softKind : 0))
       if kind.hasFlags { bytes.add(flags | (isSoft ? 1 : 0)) }
     }
@@ -66,7 +72,10 @@ extension Removal {
       bytes.add(selection.ownPartition)
       bytes.add(target.text)
       bytes.add(group)
-    case .origin, .scopes:
+    case .scopes(let scopes):
+      begin(.scopes)
+      for scope in scopes { bytes.add(scope) }
+    case .origin:
       begin(.scopes)
       for scope in selection.scopes { bytes.add(scope) }
     case .partition(let name):
@@ -148,6 +157,12 @@ extension Removal {
       }
       return groups.isEmpty ? nil : .groups(inField: groups)
     case .all: return .all
+    case .everyPartition:
+      guard let inner = reader.byte().flatMap({ Kind(rawValue: $0) }),
+        inner == .target || inner == .patterns || inner == .scopes,
+        let selection = selection(inner, keepingPins: keepingPins, &reader)
+      else { return nil }
+      return HTTPCache.Selection(selection.extent, in: .everyPartition)
     }
   }
 }

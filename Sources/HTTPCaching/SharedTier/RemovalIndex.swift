@@ -29,6 +29,9 @@ struct RemovalIndex: Sendable {
     case scope([UInt8])
     /// A group of any origin.
     case group(ArraySlice<UInt8>)
+    /// In every partition: what follows the name of the partition in a key or a scope.
+    case keyAnywhere(ArraySlice<UInt8>)
+    case scopeAnywhere(ArraySlice<UInt8>)
 
     var hash: UInt64 {
       var hasher = Hasher()
@@ -46,6 +49,10 @@ struct RemovalIndex: Sendable {
   mutating func add(_ selection: HTTPCache.Selection, _ number: UInt64) {
     switch selection.extent {
     case .all, .since, .before: floor = max(floor, number)
+    case .target(let target, _) where selection.isInEveryPartition:
+      add([.keyAnywhere(Array(target.text.utf8)[...])], number)
+    case .scopes(let scopes) where selection.isInEveryPartition:
+      add(scopes.map { .scopeAnywhere($0[...]) }, number)
     case .patterns:
       // As bytes: partitions and patterns that are equal by Unicode's rules are different ones.
       let bytes = Removal(selection).payload(node: 0)
@@ -75,9 +82,10 @@ struct RemovalIndex: Sendable {
   func covers(_ key: [UInt8], scopes: [[UInt8]], since number: UInt64) -> Bool {
     if number < floor { return true }
     func isRemoved(_ tag: Tag) -> Bool { tags[tag.hash].map { number < $0 } ?? false }
-    return isRemoved(.key(key))
+    return isRemoved(.key(key)) || isRemoved(.keyAnywhere(StoredKey.withoutPartition(key)))
       || scopes.contains { scope in
-        isRemoved(.scope(scope)) || CacheKey.group(ofScope: scope).map { isRemoved(.group($0)) } ?? false
+        isRemoved(.scope(scope)) || isRemoved(.scopeAnywhere(StoredKey.withoutPartition(scope)))
+          || CacheKey.group(ofScope: scope).map { isRemoved(.group($0)) } ?? false
       }
       || key.withUnsafeBytes { key in
         rules.reversed().prefix(while: { number < $0.number }).contains { $0.covers(key, []) }

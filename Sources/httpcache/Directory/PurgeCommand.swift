@@ -24,7 +24,8 @@ struct PurgeCommand: AsyncParsableCommand {
         httpcache purge /var/cache/httpcache --glob 'https://*.example.com/*.css'
 
       With --shared, the command purges the shared tier and every proxy that uses it, and waits until all of them have done so \
-      (--wait). A URL or pattern then concerns the default partition.
+      (--wait). A URL or pattern then concerns the default partition: to reach those that rules make, send the purge to the \
+      --admin address of a proxy.
 
         httpcache purge --shared redis://cache.internal/0 --url https://example.com/style.css
 

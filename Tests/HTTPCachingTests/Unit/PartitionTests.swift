@@ -72,6 +72,59 @@ struct PartitionTests {
     #expect(try await send(setting, "b") == .network)
   }
 
+  /// What removes the responses for one target in every partition, each in its own way.
+  enum Way: CaseIterable { case target, pattern, glob, origin, group }
+
+  @Test(
+    "While a rule makes partitions, a removal without one reaches all of them, and nothing else",
+    arguments: Way.allCases, [false, true])
+  func everyPartition(way: Way, isSoft: Bool) async throws {
+    let setting = try Setting(kind: .shared) {
+      $0.rules.usesNoVarySearch = true
+      $0.rules.tagFields = ["X-Tags"]
+    }
+    let field = try #require(HTTPField.Name("X-Tenant"))
+    setting.cache.rules = try CacheRules([CacheRule { $0.partitionField = field.rawName }])
+    let tags = try #require(HTTPField.Name("X-Tags"))
+    let origin = MemoryOrigin { request, number in
+      var fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"\(number)\""]
+      fields[tags] = request.path == "/a" ? "t" : "u"
+      return .ok("\(number)", fields)
+    }
+    func sources(_ path: String, host: String = "a.example") async throws -> [CachedResponse.Source] {
+      var sources: [CachedResponse.Source] = []
+      for tenant in ["", "b", "https://a.example/a"] {
+        var request = HTTPRequest.get(path)
+        request.authority = host
+        request.headerFields[field] = tenant.isEmpty ? nil : tenant
+        let response = try await setting.cache.respond(to: request, transport: origin.transport)
+        _ = try await response.body.collect(upTo: .max)
+        sources.append(response.source)
+      }
+      return sources
+    }
+    for _ in 0..<2 {
+      _ = try await (sources("/a"), sources("/b"), sources("/a", host: "b.example"))
+    }
+    let target = try #require(TargetURI(absolute: "https://a.example/a"))
+    let selection: HTTPCache.Selection =
+      switch way {
+      case .target: .target(target)
+      case .pattern: .patterns([.prefix("https://a.example/a")])
+      case .glob: .patterns([.glob("*://a.example/a")])
+      case .origin: .origin(of: target)
+      case .group: .group("t", of: target)
+      }
+    let result = isSoft ? setting.cache.expire(selection) : setting.cache.remove(selection, counting: true)
+    #expect(result.count == (way == .origin ? 6 : 3))
+    #expect(try await !sources("/a").contains(.hit))
+    #expect(try await sources("/b").allSatisfy { ($0 == .hit) == (way != .origin) })
+    #expect(try await sources("/a", host: "b.example").allSatisfy { $0 == .hit })
+    // A removal that names a partition stays within it.
+    setting.cache.remove(.target(target, partition: "b"))
+    #expect(try await sources("/a").map { $0 == .hit } == [true, false, true])
+  }
+
   @Test("Removing a partition removes its keys of every kind and no others", arguments: ["a", ""])
   func removal(removed: String) async throws {
     let setting = try Setting { $0.rules.usesNoVarySearch = true }

@@ -323,6 +323,31 @@ struct RuleTests {
       || isLike("", pattern.dropFirst())
   }
 
+  /// What `endOfPlainPath` says, byte by byte.
+  static func endOfPlainPath(_ path: [UInt8]) -> Int? {
+    for (position, byte) in path.enumerated() {
+      if byte == UInt8(ascii: "?") { return position }
+      if "%\\;".utf8.contains(byte) { return nil }
+      let isAfterSlash = position > 0 && path[position - 1] == UInt8(ascii: "/")
+      if isAfterSlash, "/.".utf8.contains(byte) { return nil }
+    }
+    return path.count
+  }
+
+  @Test("Where a plain path ends is found eight bytes at a time as byte by byte", arguments: 0..<4)
+  func plainPaths(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    for _ in 0..<2000 {
+      // Long runs of what ends no path, so that the rest is at each place of a word.
+      let count = Int.random(in: 0..<40, using: &random)
+      let path = (0..<count).map { _ in
+        Int.random(in: 0..<12, using: &random) > 0
+          ? UInt8(ascii: "a") : Array("/.?%\\;\u{0}\u{FE}>/".utf8).randomElement(using: &random) ?? 0
+      }
+      #expect(path.span.endOfPlainPath == Self.endOfPlainPath(path), "\(path)")
+    }
+  }
+
   @Test("A hundred rules match like a plain comparison of each", arguments: 0..<8)
   func manyRules(seed: Int) throws {
     var random = SplitMix64(seed: UInt64(seed))

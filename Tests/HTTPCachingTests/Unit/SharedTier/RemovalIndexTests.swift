@@ -18,7 +18,7 @@ struct RemovalIndexTests {
 
   /// Removals, each of something else.
   enum Kind: CaseIterable {
-    case target, group, groupOfAnyOrigin, pattern
+    case target, group, groupOfAnyOrigin, pattern, targetAnywhere, groupAnywhere, patternAnywhere
 
     func selection(_ number: Int) -> HTTPCache.Selection {
       switch self {
@@ -26,10 +26,17 @@ struct RemovalIndexTests {
       case .group: .group("\(number)", of: uri(0), partition: "p")
       case .groupOfAnyOrigin: .group("\(number)")
       case .pattern: .patterns([.prefix("https://a.example/\(number)")], partition: "p")
+      case .targetAnywhere: .init(.target(uri(number), keepingPins: false), in: .everyPartition)
+      case .groupAnywhere:
+        .init(
+          .scopes([CacheKey(uri(0), partition: "").scope(group: "\(number)")]), in: .everyPartition)
+      case .patternAnywhere: .init(.patterns([.prefix("https://a.example/\(number)")]), in: .everyPartition)
       }
     }
 
-    var limit: Int { self == .pattern ? RemovalIndex.ruleLimit : RemovalIndex.tagLimit }
+    var limit: Int {
+      self == .pattern || self == .patternAnywhere ? RemovalIndex.ruleLimit : RemovalIndex.tagLimit
+    }
 
     /// Whether a response with this number, and in the group with it, is removed.
     func covers(_ number: Int, _ index: RemovalIndex, since position: UInt64) -> Bool {

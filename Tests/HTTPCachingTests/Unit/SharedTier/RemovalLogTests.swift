@@ -136,6 +136,9 @@ struct RemovalLogTests {
       .patterns([.glob("https://*.a.example/*"), .prefix("https://b.example/")], partition: ""), .group("g"),
       .init(.scopes([[1, 2], []])), .partition("p"), .since(Timestamp(seconds: 5)),
       .before(Timestamp(seconds: 5)), .groups(["g", "h"]), .all,
+      .init(.target(target, keepingPins: true), in: .everyPartition),
+      .init(.patterns([.prefix("https://b.example/")]), in: .everyPartition),
+      .init(.scopes([[1, 2], []]), in: .everyPartition),
     ]
     for removal in selections.flatMap({ [Removal($0), Removal($0, isSoft: true)] }) {
       let payload = removal.payload(node: 7)
@@ -183,7 +186,21 @@ struct RemovalLogTests {
       ([132] + origin, Removal(.init(.scopes([Array("https://a.example".utf8)])), isSoft: true), true),
       ([133] + text("p"), Removal(.partition("p"), isSoft: true), true),
       ([134] + time, Removal(.since(Timestamp(seconds: 5)), isSoft: true), true),
-      ([129, 0] + text("p") + text(target.text), .everything, false), ([10, 0], .everything, false),
+      ([129, 0] + text("p") + text(target.text), .everything, false),
+      (
+        [10, 2, 1] + text("") + text(target.text),
+        Removal(.init(.target(target, keepingPins: true), in: .everyPartition)), true
+      ),
+      (
+        [10, 1, 2] + text("") + text("glob *.css"),
+        Removal(.init(.patterns([.glob("*.css")]), in: .everyPartition), isSoft: true), true
+      ),
+      (
+        [10, 0, 4] + origin,
+        Removal(.init(.scopes([Array("https://a.example".utf8)]), in: .everyPartition)), true
+      ),
+      ([10, 0], .everything, false), ([10, 0, 5] + text("p"), .everything, false),
+      ([10, 0, 10, 1] + text("") + text(target.text), .everything, false), ([11, 0], .everything, false),
     ] as [([UInt8], Removal, Bool)] {
       let payload = [1, 7, 0, 0, 0, 0, 0, 0, 0] + bytes
       #expect(Removal.read(payload).removal == removal, "\(bytes)")
