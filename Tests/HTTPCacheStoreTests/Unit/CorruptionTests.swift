@@ -107,7 +107,7 @@ struct CorruptionTests {
     let files = try Self.files(ending)
     #expect(Self.problems(of: files, mayBringBack: false).isEmpty)
     for (name, bytes) in files {
-      for index in stride(from: 0, to: bytes.count, by: usually(5, long: 1)) {
+      for index in stride(from: 0, to: bytes.count, by: usually(11, long: 1)) {
         var damaged = files
         damaged[name]?[index] ^= 1 << UInt8(index % 8)
         let problems = Self.problems(of: damaged, mayBringBack: false)

@@ -178,7 +178,7 @@ struct MarksTests {
     if !withDisk { configuration.directory = nil }
     let store = try CacheStore(configuration)
     var members: [EntryID: StoreScope] = [:]
-    let step = usually(10, long: 50)
+    let step = usually(6, long: 50)
     for number in 0..<2000 {
       members[try #require(store.insert(entry(key(number), number: number)).id)] = scope(step * number)
     }

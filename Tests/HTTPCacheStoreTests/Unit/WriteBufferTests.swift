@@ -154,7 +154,7 @@ struct WriteBufferTests {
 
   @Test(
     "Buffered writes match a model through random operations, reopening and failures",
-    arguments: 0..<4 as Range<UInt64>)
+    arguments: 0..<usually(2, long: 4) as Range<UInt64>)
   func model(seed: UInt64) throws {
     var random = SplitMix64(seed: seed &+ 4000)
     let files = FaultyFileSystem()
