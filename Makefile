@@ -38,7 +38,7 @@ STORE_TESTS = ^(HTTPCacheStore|HTTPCaching)Tests
 .DEFAULT_GOAL := help
 # The targets build in the same folders, and measure time: one after the other, even with `make -j`.
 .NOTPARALLEL:
-.PHONY: help bench bench-instructions bench-limits test test-unit test-integration test-long test-long-tiers test-busy test-session test-thread test-crash test-large soak fleet test-address test-swift-hash conformance-live example example-catalogue example-gateway build build-tests api docs docs-test snippets options lint format prepare check clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-unit test-integration test-long test-long-tiers test-busy test-session test-thread test-crash test-large soak soak-tier fleet test-address test-swift-hash conformance-live example example-catalogue example-gateway build build-tests api docs docs-test snippets options lint format prepare check clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-24s %s\n", $$1, $$2 }'
@@ -74,7 +74,7 @@ test-busy: check build-tests ## run both ROUNDS times (default: 5) beside busy p
 
 test-long: export HTTPCACHE_TEST_EFFORT = long
 test-long: SECONDS = 600
-test-long: test-long-tiers test-session test-crash test-large soak fleet test-swift-hash test-thread test-address fuzz docs-test ## run what takes hours: before a release; `make -k` goes on after a failure
+test-long: test-long-tiers test-session test-crash test-large soak soak-tier fleet test-swift-hash test-thread test-address fuzz docs-test ## run what takes hours: before a release; `make -k` goes on after a failure
 
 test-long-tiers: build-tests
 	@bash scripts/test.sh unit integration long
@@ -101,7 +101,10 @@ test-large: check ## let responses of 2 GiB pass through the cache, and look at 
 
 soak: check ## send requests of all kinds through proxy and adapters for MINUTES, with a SEED, and fail if anything grows
 	$(BUILD) -c release --product TestTool
-	"$(SCRATCH)/release/TestTool" soak --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED))
+	"$(SCRATCH)/release/TestTool" soak --seconds $$(( $(or $(MINUTES),10) * 60 )) $(if $(SEED),--seed $(SEED)) $(SOAK)
+
+soak-tier: ## the same with a shared tier, whose server is killed and stopped at random
+	$(MAKE) soak SOAK=--redis
 
 fleet: check ## kill, stop and cut off proxies with a shared tier and their Redis, ROUNDS times, with a SEED
 	$(BUILD) $(FLAGS) --product TestTool

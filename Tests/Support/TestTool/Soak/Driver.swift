@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import Foundation
+import HTTPCacheRedis
+import Loopback
 
 /// What a run is to be.
 struct Plan: Sendable {
@@ -13,6 +16,8 @@ struct Plan: Sendable {
   var silence: Int64
   /// The memory capacity of each cache in MiB.
   var memory: Int
+  /// Whether there is a shared tier.
+  var hasTier: Bool
   /// The numbers of the entry points.
   var entryPoints: [Int]
 }
@@ -29,11 +34,55 @@ struct Driver {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
 
+    guard plan.hasTier else { return try await run(in: directory.path, nil) }
+    return try await RedisServer.with { server in
+      let disturbing = Task { [plan] in try await Self.disturb(server, seed: plan.seed) }
+      let result: Result<[String], any Error>
+      do { result = .success(try await run(in: directory.path, server)) } catch { result = .failure(error) }
+      disturbing.cancel()
+      do {
+        let count = try await disturbing.value
+        put("the server of the tier was killed or stopped \(count) times")
+      } catch {
+        return try result.get() + ["the server of the tier did not start again: \(error)"]
+      }
+      return try result.get()
+    }
+  }
+
+  /// Kills the server of the shared tier, or stops it, at random times, until it is cancelled.
+  ///
+  /// - Returns: how many times.
+  private static func disturb(_ server: RedisServer, seed: UInt64) async throws -> Int {
+    var random = SplitMix64(seed: seed)
+    var count = 0
+    func pause(_ milliseconds: ClosedRange<Int>) async {
+      try? await Task.sleep(for: .milliseconds(Int.random(in: milliseconds, using: &random)))
+    }
+    while true {
+      await pause(3000...15_000)
+      if Task.isCancelled { return count }
+      count += 1
+      if Bool.random(using: &random) {
+        server.stop()
+        await pause(100...5000)
+        server.resume()
+      } else {
+        await server.kill()
+        await pause(100...5000)
+        if Task.isCancelled { return count }
+        try await server.start()
+      }
+    }
+  }
+
+  private func run(in directory: String, _ server: RedisServer?) async throws -> [String] {
     let origin = try Child("the origin", ["origin", "--silence", "\(plan.silence)"])
     let port = try await origin.port()
     var entryPoints: [EntryPoint] = []
     for number in plan.entryPoints {
-      entryPoints.append(try await EntryPoint(number, origin: port, directory: directory.path, plan: plan))
+      entryPoints.append(
+        try await EntryPoint(number, origin: port, directory: directory, tier: server?.url, plan: plan))
     }
     // A entry point that hangs does not say so.
     let killing = (entryPoints.map(\.child) + [origin]).map(\.watchdog)
@@ -101,5 +150,11 @@ struct Driver {
       return "\(column.title) \(column.text(from)) → \(column.text(to))"
     }
     return "\(entryPoint.name): first and last: " + columns.joined(separator: ", ")
+  }
+}
+
+extension RedisServer {
+  fileprivate var url: String? {
+    if case .tcp(let host, let port) = address { "redis://\(host):\(port)" } else { nil }
   }
 }

@@ -11,6 +11,8 @@ final class EntryPoint {
 
     /// Whether the clients run in the entry point's process: they get each content whole.
     var runsClients: Bool { self == .session || self == .client }
+    /// Whether it has the shared tier, if there is one: a URLSession's cache is private.
+    var sharesTier: Bool { self != .session }
   }
 
   let name: String
@@ -26,24 +28,30 @@ final class EntryPoint {
   static let names = Kind.allCases.flatMap { ["\($0) memory", "\($0) disk"] }
 
   /// - Parameter number: the position in ``names``.
-  init(_ number: Int, origin: Int, directory: String, plan: Plan) async throws {
+  init(_ number: Int, origin: Int, directory: String, tier: String?, plan: Plan) async throws {
     kind = Kind.allCases[number / 2]
     name = Self.names[number]
-    draws = Draws(seed: plan.seed, entryPoint: number)
+    // Both processes of a kind make the same requests if the tier lets one have what the other has.
+    let sequence = kind.sharesTier && tier != nil ? number / 2 * 2 : number
+    draws = Draws(seed: plan.seed, entryPoint: sequence)
     let clients = kind.runsClients ? Swift.max(1, plan.clients / 2) : plan.clients
     var arguments = [
       kind.rawValue, "--origin", "\(origin)", "--silence", "\(plan.silence)",
       "--memory", "\(plan.memory)",
     ]
     if number % 2 == 1 { arguments += ["--directory", "\(directory)/\(number)"] }
+    if kind.sharesTier, let tier { arguments += ["--shared", tier] }
     if kind.runsClients {
-      arguments += ["--clients", "\(clients)", "--seed", "\(plan.seed)", "--entry-point", "\(number)"]
+      arguments += ["--clients", "\(clients)", "--seed", "\(plan.seed)", "--entry-point", "\(sequence)"]
     }
     child = try Child(name, arguments)
     port = try await child.port()
     let base = [Column: Int].outside(child.id)[.fds]
     sizes = EntryPointSizes(
-      memory: plan.memory << 20, clients: clients, kind: kind, baseDescriptors: base)
+      memory: plan.memory << 20, clients: clients, kind: kind, baseDescriptors: base,
+      hasTier: kind.sharesTier && tier != nil,
+      // Alone, it finds only what it has stored there and evicted.
+      findsInTier: plan.entryPoints.contains(number ^ 1))
   }
 
   func start(_ plan: Plan) {

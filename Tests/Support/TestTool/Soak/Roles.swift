@@ -7,6 +7,7 @@ import HTTPCacheAsyncHTTPClient
 import HTTPCacheEngine
 import HTTPCacheHummingbird
 import HTTPCacheProxy
+import HTTPCacheRedis
 import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
@@ -47,6 +48,7 @@ struct EntryPointOptions: ParsableArguments {
   @Option(help: "Port of the origin.") var origin: Int
   @Option(help: "Directory of the disk store (default: none, memory only).") var directory: String?
   @Option(help: "Memory capacity of the cache in MiB.") var memory: Int
+  @Option(help: "Redis server of a shared tier (default: none).") var shared: String?
 
   /// Removes the directory, also where the driver was killed, and the one around it with the last.
   func removeDirectory() {
@@ -61,6 +63,7 @@ struct EntryPointOptions: ParsableArguments {
       kind: kind, memoryCapacity: memory << 20, diskCapacity: EntryPointSizes.disk,
       directory: directory.map { FilePath($0) })
     configuration.transitCapacity = EntryPointSizes.transit
+    if let shared { configuration.sharedTier = HTTPCache.SharedTierOptions(try RedisSharedTier(shared)) }
     return try HTTPCache(configuration)
   }
 }
@@ -159,7 +162,8 @@ struct ClientRole: AsyncParsableCommand {
   @OptionGroup var options: InnerOptions
 
   func run() async throws {
-    let cache = try options.entryPoint.cache(.private)
+    // A private cache shares no responses.
+    let cache = try options.entryPoint.cache(options.entryPoint.shared == nil ? .private : .shared)
     var configuration = HTTPClient.Configuration()
     configuration.timeout = .init(
       connect: .seconds(30), read: .milliseconds(options.entryPoint.role.silence * 2 + 2000))

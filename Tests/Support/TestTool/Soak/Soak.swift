@@ -30,6 +30,11 @@ struct Soak: AsyncParsableCommand {
     var clients = Self.defaultClients
     @Option(help: "Origin read timeout in milliseconds.") var silence: Int64 = 3000
     @Option(help: "Memory capacity of each cache in MiB.") var memory = 32
+    @Flag(
+      help:
+        "Give all but the URLSessions a shared tier on a Redis server that is killed and stopped at random. The two processes of a kind get the same requests."
+    )
+    var redis = false
     @Option(
       help:
         "Entry point to test, by number: \(EntryPoint.names.enumerated().map { "\($0.offset) \($0.element)" }.joined(separator: ", ")). May be repeated (default: all)."
@@ -54,7 +59,8 @@ struct Soak: AsyncParsableCommand {
     func run() async throws {
       let plan = Plan(
         seconds: seconds, seed: seed ?? UInt64.random(in: 0..<1 << 32), clients: clients, silence: silence,
-        memory: memory, entryPoints: entryPoint.isEmpty ? Array(EntryPoint.names.indices) : entryPoint)
+        memory: memory, hasTier: redis,
+        entryPoints: entryPoint.isEmpty ? Array(EntryPoint.names.indices) : entryPoint)
       put("seed \(plan.seed), \(Int(seconds)) seconds, \(Cell.count) cells in the matrix")
       let problems = try await Driver(plan: plan).run()
       put(problems.isEmpty ? "passed" : "failed: " + problems.joined(separator: "; "))

@@ -67,14 +67,20 @@ struct EntryPointSizes: Sendable {
   var kind: EntryPoint.Kind
   /// Descriptors of the entry point before its first request.
   var baseDescriptors: Int?
+  var hasTier: Bool
+  /// Whether another process stores what it is going to ask for.
+  var findsInTier: Bool
 
   /// Each client has one request under way, and may have left another a moment ago. In the background, each hot resource may
   /// be revalidated once; new ones are hardly ever stale when they are asked for again.
   private var requests: Int { clients * 2 + Draws.hotCount }
   private var files: Int { 64 }
+  /// Responses wait to be stored in the tier, and lookups bring what they find.
+  private var tierMemory: Int { hasTier ? 48 << 20 : 0 }
 
   var whileRunning: Verdict {
     var rss = (memory + Self.transit + Self.writeBuffer) / 4 * 5 + 40 << 20
+    rss += tierMemory
     // A content is in the cache's hands, the task's and the client's, and one more is on the way between them.
     if kind.runsClients { rss += Self.largeAtOnce * 2 * Cell.large }
     var limits: [Column: Int] = [
@@ -87,7 +93,8 @@ struct EntryPointSizes: Sendable {
       $0 + clients * 2 + requests * (kind == .routes ? 2 : 1) + Self.idleOriginConnections + files
     }
     let counted: [Column] =
-      [.fetch, .transfer, .reader, .writing] + (kind == .proxy ? [.clients, .origins] : [])
+      [.fetch, .transfer, .reader, .writing] + (hasTier && findsInTier ? [.tier] : [])
+      + (kind == .proxy ? [.clients, .origins] : [])
     return Verdict(
       limits: limits, noise: kind.runsClients ? Self.largeAtOnce * 2 * Cell.large : 8 << 20, counted: counted)
   }
