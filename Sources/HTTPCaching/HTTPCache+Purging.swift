@@ -9,7 +9,7 @@ extension HTTPCache {
   public struct RemovalResult: Hashable, Sendable {
     /// Number of responses that were removed, or are stale now; `nil` if they were marked and not counted.
     ///
-    /// Responses that share a content count once. Responses to QUERY do not count for a target. If everything is removed, or
+    /// Responses that share a content count once. Responses to QUERY do not count for a target in one partition. If everything is removed, or
     /// all since a time, entries that only belong to responses count, too.
     public let count: Int?
   }
@@ -27,8 +27,8 @@ extension HTTPCache {
   ///   - selection: the responses.
   ///   - counting: whether to search for the responses of a group, an origin or a partition, and count them (default: no,
   ///     they are marked as invalid).
-  /// - Complexity: O(1) for a target, and for a group with its origin, an origin or a partition that is not counted.
-  ///   Otherwise O(*n*) in the number of responses stored, with one read for each response on disk.
+  /// - Complexity: O(1) for a target, and for a group with its origin, an origin or a partition that is not counted, unless it is in
+  ///   every partition. Otherwise O(*n*) in the number of responses stored, with one read for each response on disk.
   @discardableResult
   public func remove(_ selection: Selection, counting: Bool = false) -> RemovalResult {
     carryOut(Removal(resolved(selection)), counting: counting)
@@ -38,10 +38,10 @@ extension HTTPCache {
   /// is slow, as their directives and the configuration allow (RFC 9111 §4.2.4, RFC 5861). Responses in flight that are
   /// selected are not stored.
   ///
-  /// When the call returns, that also holds after a crash. Responses to QUERY for a target are removed, because the cache
-  /// cannot find them without their requests.
+  /// When the call returns, that also holds after a crash. Responses to QUERY for a target in one partition are removed, because
+  /// the cache cannot find them without their requests.
   ///
-  /// - Complexity: O(1) for a target; otherwise O(*n*) as for ``remove(_:counting:)``.
+  /// - Complexity: O(1) for a target in one partition; otherwise O(*n*) as for ``remove(_:counting:)``.
   @discardableResult
   public func expire(_ selection: Selection) -> RemovalResult {
     carryOut(Removal(resolved(selection), isSoft: true), counting: true)
@@ -59,7 +59,6 @@ extension HTTPCache {
   func resolved(_ selection: Selection) -> Selection {
     var place = selection.place
     if place == .unresolved {
-      let makesPartitions = currentRules.table?.makesPartitions ?? false
       place = makesPartitions ? .everyPartition : .partition(configuration.partition)
     }
     switch selection.extent {

@@ -139,6 +139,16 @@ extension HTTPCache {
 extension HTTPCache.Selection {
   var isInEveryPartition: Bool { place == .everyPartition }
 
+  /// What a shared tier compares with the scopes of its entries: see ``SharedEntryForm/scopes(of:under:)``.
+  var tierScopes: [[UInt8]] {
+    guard isInEveryPartition else { return scopes }
+    return switch extent {
+    case .target(let target, _): [SharedEntryForm.anywhere(Array(target.text.utf8))]
+    case .scopes(let scopes): scopes.map { SharedEntryForm.anywhere($0) }
+    default: []
+    }
+  }
+
   /// The keys that are selected as a whole.
   var keys: [[UInt8]] {
     guard case .target(let target, _) = extent, !isInEveryPartition else { return [] }

@@ -29,7 +29,8 @@ public struct RouteCache: Sendable {
   ///     request's origin and partition). The origin is the `publicOrigin` of the middleware, or else the scheme, host and
   ///     port of the request.
   ///   - counting: whether to search for the responses and count them (default: no, unless `everywhere`).
-  /// - Complexity: O(1), regardless of the number of stored responses; O(*n*) to count them.
+  /// - Complexity: O(1), regardless of the number of stored responses; O(*n*) to count them, and while a rule makes partitions, all
+  ///   of which are then meant.
   @discardableResult
   public func invalidate(
     group: String, everywhere: Bool = false, counting: Bool = false
@@ -73,7 +74,8 @@ public struct RouteCache: Sendable {
   /// `publicOrigin` of the middleware, or else the scheme, host and port of the request.
   ///
   /// - Parameter counting: whether to search for the responses and count them (default: no).
-  /// - Complexity: O(1), regardless of the number of stored responses; O(*n*) to count them.
+  /// - Complexity: O(1), regardless of the number of stored responses; O(*n*) to count them, and while a rule makes partitions, all
+  ///   of which are then meant.
   @discardableResult
   public func invalidateAll(counting: Bool = false) -> HTTPCache.RemovalResult {
     remove(storage.target.map { .origin(of: $0, partition: storage.partition) }, counting: counting)

@@ -23,8 +23,9 @@ extension Purge {
   ///
   /// A request that says more than is understood would purge something else than its sender means.
   ///
+  /// - Parameter makesPartitions: `HTTPCache.makesPartitions`.
   /// - Throws: ``MessageFault`` with what is supported.
-  init(_ request: HTTPRequest) throws(MessageFault) {
+  init(_ request: HTTPRequest, makesPartitions: Bool = false) throws(MessageFault) {
     var (tags, isAll, isSoft) = ([String](), false, false)
     var method: String?
     var host: String?
@@ -78,7 +79,7 @@ extension Purge {
     guard method == nil else {
       throw MessageFault("PURGE with tags purges by these alone; remove X-Purge-Method")
     }
-    let limit = PurgeRequest.groupLimit(isSoft: isSoft, ofOrigins: host != nil)
+    let limit = PurgeRequest.groupLimit(isSoft: isSoft, ofOrigins: host != nil, makesPartitions)
     guard tags.count <= limit else {
       throw MessageFault("PURGE: expected at most \(limit) tags; send several requests")
     }

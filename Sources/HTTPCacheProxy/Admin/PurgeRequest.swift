@@ -10,12 +10,12 @@ import HTTPCaching
 struct PurgeRequest: Sendable {
   /// Maximum URLs of one request.
   private static let targetLimit = 1000
-  /// Maximum patterns of one request: each is compared with each stored URL.
+  /// Maximum patterns of one request: each is compared with each stored URL. While rules make partitions, each URL is.
   private static let patternLimit = 100
   /// Maximum groups and tags of one request; of some origins, counted for each. A soft purge of a group of an origin is a
-  /// pass over all that is stored.
-  static func groupLimit(isSoft: Bool, ofOrigins: Bool) -> Int {
-    isSoft && ofOrigins ? patternLimit : targetLimit
+  /// pass over all that is stored, and so is a hard one in every partition.
+  static func groupLimit(isSoft: Bool, ofOrigins: Bool, _ makesPartitions: Bool) -> Int {
+    (isSoft || makesPartitions) && ofOrigins ? patternLimit : targetLimit
   }
 
   /// Maximum bytes of a pattern.
@@ -97,7 +97,8 @@ struct PurgeRequest: Sendable {
       default: throw Fault("unknown parameter '\(name)'.")
       }
     }
-    guard targets.count <= Self.targetLimit else { throw Fault("expected at most \(Self.targetLimit) URLs.") }
+    let targetLimit = context.cache.makesPartitions ? Self.patternLimit : Self.targetLimit
+    guard targets.count <= targetLimit else { throw Fault("expected at most \(targetLimit) URLs.") }
     guard patterns.count + origins.count <= Self.patternLimit else {
       throw Fault("expected at most \(Self.patternLimit) patterns or origins.")
     }
@@ -106,7 +107,7 @@ struct PurgeRequest: Sendable {
       selections = origins.map { .origin(of: $0) } + targets.map { .target($0) }
     } else {
       let owners = origins + targets
-      let limit = Self.groupLimit(isSoft: isSoft, ofOrigins: !owners.isEmpty)
+      let limit = Self.groupLimit(isSoft: isSoft, ofOrigins: !owners.isEmpty, context.cache.makesPartitions)
       guard groups.count * max(1, owners.count) <= limit else {
         throw Fault("expected at most \(limit) tags and groups, counted for each origin.")
       }

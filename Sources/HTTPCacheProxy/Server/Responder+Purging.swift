@@ -13,7 +13,7 @@ extension Responder {
     guard let address = client.client, context.settings.value.trustedPeers.contains(address) else {
       throw MessageFault(403, "PURGE is allowed only for trusted clients")
     }
-    let purge = try Purge(client.request)
+    let purge = try Purge(client.request, makesPartitions: context.cache.makesPartitions)
     let count = await purge.run(context)
     return GeneratedResponse.text(200, String(purge.text(count, await Purge.confirm(context)).dropLast()))
   }

@@ -35,13 +35,16 @@ struct RedisScript: Sendable {
 
     """
 
-  /// Removes the pieces of a value, or an entry with all its pieces.
+  /// The pieces of a value; removes them, or an entry with all its pieces.
   private static let discard = """
-    local function discard_pieces(key, value)
+    local function pieces(key, value)
       local stamp, count = string.match(string.sub(value, 1, 128), '^%d+:%d+:%d+:(%d+):(%d+):')
-      for i = 0, math.min(tonumber(count or 0), 16384) - 1 do
-        redis.call('UNLINK', key .. ':' .. stamp .. ':' .. i)
-      end
+      local found = {}
+      for i = 0, math.min(tonumber(count or 0), 16384) - 1 do found[i + 1] = key .. ':' .. stamp .. ':' .. i end
+      return found
+    end
+    local function discard_pieces(key, value)
+      for _, piece in ipairs(pieces(key, value)) do redis.call('UNLINK', piece) end
     end
     local function discard(key)
       -- An entry of another type has no pieces.
@@ -145,15 +148,24 @@ struct RedisScript: Sendable {
   /// There are 8 variants, of two fields each, or of one if the content is in pieces: each lookup reads all of them. A variant
   /// without content may be a note of how further variants are found: there is room for more of them.
   ///
+  /// With the digest of a value, the content stays: 3 if the entry no longer has this value, or lacks a piece of its content.
+  ///
   /// KEYS: entry. ARGV: variant, value without times, lifetime in milliseconds; the 8th is the name of the content's field,
-  /// and the 9th the content, unless it is in pieces.
+  /// the 9th the content, unless it is in pieces or stays, and the 10th the digest.
   private static let set =
     discard + """
       local time = redis.call('TIME')
       local now = time[1] * 1000 + math.floor(time[2] / 1000)
       local lifetime = tonumber(ARGV[3])
+      -- A content in pieces stays for a minute after its end: a 304 then needs to bring no content.
+      local keep = lifetime + (string.match(ARGV[2], '^%d+:%d+:0:') and 0 or 60000)
       local old = redis.call('HGET', KEYS[1], ARGV[1])
-      if old then
+      if ARGV[10] then
+        if not old or redis.sha1hex(old) ~= ARGV[10] then return 3 end
+        for _, piece in ipairs(pieces(KEYS[1], old)) do
+          if redis.call('PEXPIRE', piece, keep) == 0 then return 3 end
+        end
+      elseif old then
         discard_pieces(KEYS[1], old)
       else
         local most = ARGV[9] == '' and 80 or ARGV[9] and 16 or 8
@@ -161,19 +173,21 @@ struct RedisScript: Sendable {
       end
       redis.call('HSET', KEYS[1], ARGV[1],
         string.format('%.0f:%.0f:', now, now + lifetime) .. ARGV[2])
-      if ARGV[9] then
-        redis.call('HSET', KEYS[1], ARGV[8], ARGV[9])
-      else
-        redis.call('HDEL', KEYS[1], ARGV[8])
+      if not ARGV[10] then
+        if ARGV[9] then
+          redis.call('HSET', KEYS[1], ARGV[8], ARGV[9])
+        else
+          redis.call('HDEL', KEYS[1], ARGV[8])
+        end
       end
-      if redis.call('PTTL', KEYS[1]) < lifetime then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+      if redis.call('PTTL', KEYS[1]) < keep then redis.call('PEXPIRE', KEYS[1], keep) end
       return 1
       """
 
   /// Stores an entry without a look at the log, which is in another slot.
   static let storeUnchecked = RedisScript(set)
 
-  /// Stores an entry unless the log has a later removal of it, or no longer reaches back to its position; returns 1, 0, or 2 as above.
+  /// Stores an entry unless the log has a later removal of it, or no longer reaches back to its position; returns 0 then, and otherwise what `set` does.
   ///
   /// More KEYS: meta, log. More ARGV: epoch, number, tags, seed.
   static let store = RedisScript(

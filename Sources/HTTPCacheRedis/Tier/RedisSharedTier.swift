@@ -286,7 +286,8 @@ public final class RedisSharedTier: SharedTier {
     let deadline = deadline(in: limit)
     let seed = try await knownSeed(until: deadline)
     let key = keys.entry(entry.key, seed)
-    let lifetime = bytes(max(1, entry.lifetime.milliseconds))
+    // The script keeps the entry as long.
+    let kept = bytes(max(1, entry.lifetime.milliseconds) + 60_000)
     var commands: [[[UInt8]]] = []
     let body: RedisEntryValue.Body
     var ownField: [UInt8]?
@@ -299,24 +300,61 @@ public final class RedisSharedTier: SharedTier {
       for (number, start) in stride(from: 0, to: entry.body.count, by: size).enumerated() {
         commands.append([
           Array("SET".utf8), RedisKeys.piece(key, stamp, number),
-          Array(entry.body[start..<min(start + size, entry.body.count)]), Array("PX".utf8), lifetime,
+          Array(entry.body[start..<min(start + size, entry.body.count)]), Array("PX".utf8), kept,
         ])
       }
       body = .pieces(stamp: stamp, count: commands.count)
     }
-    let field = bytes(XXH3.hash(entry.variant, seed: seed))
-    let tags = tags([(0, entry.key)] + entry.scopes.map { (1, $0) }, seed)
-    let reply = try await run(
-      isCluster ? .storeUnchecked : .store, keys: isCluster ? [key] : [key, keys.meta, keys.log],
-      [
-        field, RedisEntryValue.rest(head: entry.head, body: body), lifetime, bytes(entry.position.epoch),
-        bytes(entry.position.number), tags, bytes(seed), RedisEntryValue.bodyField(of: field),
-      ] + (ownField.map { [$0] } ?? []), after: commands, until: deadline)
-    if reply.integer == 1 { return .stored }
+    let reply = try await set(
+      entry, at: key, seed, body, [ownField].compactMap { $0 }, after: commands, until: deadline)
+    if reply == 1 { return .stored }
     // Nothing refers to the pieces.
     let pieces = commands.map { $0[1] }
     if !pieces.isEmpty { _ = try? await send([Array("UNLINK".utf8)] + pieces, key: key, until: deadline) }
-    return reply.integer == 2 ? .full : .removedSince
+    return reply == 2 ? .full : .removedSince
+  }
+
+  /// Stores the head of an entry beside its content. See `SharedTier.refresh(_:within:where:)`.
+  public func refresh(
+    _ entry: SharedEntry, within limit: Duration,
+    where hasContent: @escaping @Sendable (_ head: [UInt8]) -> Bool
+  ) async throws -> SharedStoring? {
+    let deadline = deadline(in: limit)
+    let seed = try await knownSeed(until: deadline)
+    let key = keys.entry(entry.key, seed)
+    let known = try await send(
+      [Array("HGET".utf8), key, field(of: entry, seed)], key: key, until: deadline)
+    guard let bytes = known.bytes, let value = RedisEntryValue(bytes), hasContent(value.head) else {
+      return nil
+    }
+    let digest = Array(SHA1.hexadecimal(bytes).utf8)
+    switch try await set(entry, at: key, seed, value.body, [[], digest], until: deadline) {
+    case 1: return .stored
+    case 0: return .removedSince
+    default: return nil
+    }
+  }
+
+  private func field(of entry: SharedEntry, _ seed: UInt64) -> [UInt8] {
+    bytes(XXH3.hash(entry.variant, seed: seed))
+  }
+
+  /// - Parameter content: the last arguments of the script.
+  /// - Returns: what the script does.
+  private func set(
+    _ entry: SharedEntry, at key: [UInt8], _ seed: UInt64, _ body: RedisEntryValue.Body,
+    _ content: [[UInt8]], after commands: [[[UInt8]]] = [], until deadline: CallDeadline
+  ) async throws -> Int64? {
+    let field = field(of: entry, seed)
+    let tags = tags([(0, entry.key)] + entry.scopes.map { (1, $0) }, seed)
+    return try await run(
+      isCluster ? .storeUnchecked : .store, keys: isCluster ? [key] : [key, keys.meta, keys.log],
+      [
+        field, RedisEntryValue.rest(head: entry.head, body: body),
+        bytes(max(1, entry.lifetime.milliseconds)), bytes(entry.position.epoch),
+        bytes(entry.position.number), tags, bytes(seed), RedisEntryValue.bodyField(of: field),
+      ] + content, after: commands, until: deadline
+    ).integer
   }
 
   /// The tags of keys and scopes, 8 bytes each, which a script compares.

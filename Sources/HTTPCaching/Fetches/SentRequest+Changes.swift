@@ -54,7 +54,8 @@ extension SentRequest {
           update.response, to: entry, in: (StoreKey(key.bytes), tokens.key), known: lookup.variants)
         note(.updated, update.reason)
         shared?.offer(
-          key, entry.id, at: entry.storeKey, count: entry.bodyCount, since: tokens.shared, lease, queuedStep)
+          key, entry.id, at: entry.storeKey, count: entry.bodyCount, isRefresh: true, since: tokens.shared,
+          lease, queuedStep)
       }
     }
     if !outcome.removals.isEmpty, let shared, let target = TargetURI(request), shared.sharesResponses {

@@ -46,6 +46,9 @@ extension HTTPCache {
     set { currentRules.set(RuleTable(newValue, configuration.rules)) }
   }
 
+  /// Whether one of the rules makes partitions, so that a removal without one concerns all.
+  package var makesPartitions: Bool { currentRules.table?.makesPartitions ?? false }
+
   /// How many requests each of the rules has matched since they were set, in their order.
   public var ruleCounts: [(name: String, requests: Int)] { currentRules.table?.counts.all ?? [] }
 }

@@ -103,6 +103,21 @@ enum SharedEntryForm {
     }
   }
 
+  /// The scopes of an entry of the tier: those of the response, and what a removal in every partition names.
+  static func scopes(of stored: StoredResponse, under key: CacheKey) -> [[UInt8]] {
+    let own = stored.scopes(under: key)
+    return own + ([Array(StoredKey(StoreKey(key.bytes)).url.utf8)] + own).map { anywhere($0) }
+  }
+
+  /// A key or a scope without its partition. No scope of a response begins with NUL.
+  static func anywhere(_ bytes: [UInt8]) -> [UInt8] { [0] + StoredKey.withoutPartition(bytes) }
+
+  /// Whether the entries with these heads have the same content.
+  static func haveSameContent(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+    guard let one = Head(one), let other = Head(other) else { return false }
+    return one.bodyLength == other.bodyLength && one.bodyChecksum == other.bodyChecksum
+  }
+
   /// What says whether a removal concerns an entry: the key of its resource, its scopes, and its position in the log; `nil` for
   /// anything else than the head of a response.
   static func subject(

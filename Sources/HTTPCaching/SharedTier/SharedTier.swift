@@ -36,6 +36,20 @@ public protocol SharedTier: Sendable {
   ///   ``SharedStoring/full`` if the key has so many other variants that a request for one should not get all.
   func store(_ entry: SharedEntry, within limit: Duration) async throws -> SharedStoring
 
+  /// Stores an entry whose content the tier has, after a validation: its head in place of the old one, for its lifetime, and nothing
+  /// of its content (default: does nothing).
+  ///
+  /// - Parameters:
+  ///   - entry: the entry.
+  ///   - limit: maximum time to wait.
+  ///   - hasContent: whether the content of the entry with this head is the same.
+  /// - Returns: `nil` if the tier has no entry with the same key, variant and content: then the cache stores all of it. Otherwise as
+  ///   ``store(_:within:)``.
+  func refresh(
+    _ entry: SharedEntry, within limit: Duration,
+    where hasContent: @escaping @Sendable (_ head: [UInt8]) -> Bool
+  ) async throws -> SharedStoring?
+
   /// Adds a record to the log, and removes the tier's entries of its keys.
   ///
   /// - Parameters:
@@ -99,6 +113,13 @@ public protocol SharedTier: Sendable {
 }
 
 extension SharedTier {
+  public func refresh(
+    _ entry: SharedEntry, within limit: Duration,
+    where hasContent: @escaping @Sendable (_ head: [UInt8]) -> Bool
+  ) async throws -> SharedStoring? {
+    nil
+  }
+
   public func reclaim(where isRemoved: @escaping @Sendable (_ head: [UInt8]) -> Bool) async throws -> Int {
     0
   }

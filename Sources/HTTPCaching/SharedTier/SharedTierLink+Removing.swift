@@ -51,9 +51,10 @@ extension SharedTierLink {
   @discardableResult
   func deliverRemovals() async -> Bool {
     while let removal = state.withLock({ $0.queue.first }), !isStopped {
+      let selection = removal.selection
       let record = SharedRemoval(
-        payload: removal.payload(node: node), keys: removal.selection.keys, scopes: removal.selection.scopes,
-        isBroad: removal.selection.isBroad)
+        payload: removal.payload(node: node), keys: selection.keys, scopes: selection.tierScopes,
+        isBroad: selection.isBroad && selection.tierScopes.isEmpty)
       do {
         let position = try await tier.append(record, within: .seconds(1))
         let until = clock.now.milliseconds + Self.recentMilliseconds

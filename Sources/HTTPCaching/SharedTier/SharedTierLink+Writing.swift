@@ -16,6 +16,8 @@ struct SharedWriteQueue: Sendable {
     /// Where the log was before the request to the origin.
     var position: SharedLogPosition
     var bytes: Int
+    /// Whether the response was validated, so that the tier may have its content.
+    var isRefresh: Bool
     /// Released when the response is stored, or is not going to be.
     var lease: LeaseHold?
     /// The request that the response answers; `nil` without a tracer.
@@ -73,19 +75,20 @@ extension SharedTierLink {
   ///   - id: the entry. It is read when its turn comes: if it has been replaced or evicted by then, the
   ///     tier does not get it.
   ///   - count: the number of bytes of its content.
+  ///   - isRefresh: whether the response was validated, so that the tier may have its content.
   ///   - position: ``position``, from before the request to the origin.
   ///   - traced: the request that the response answers.
   func offer(
-    _ key: CacheKey, _ id: EntryID, at place: StoreKey, count: Int, since position: SharedLogPosition?,
-    _ lease: LeaseHold?, _ traced: QueuedStep?
+    _ key: CacheKey, _ id: EntryID, at place: StoreKey, count: Int, isRefresh: Bool = false,
+    since position: SharedLogPosition?, _ lease: LeaseHold?, _ traced: QueuedStep?
   ) {
     guard let position, sharesResponses, count <= options.maximumContent,
       StoredKey(StoreKey(key.bytes)).kind == .get
     else { return }
     // Each job takes memory, too.
     let job = SharedWriteQueue.Job(
-      key: key, id: id, place: place, position: position, bytes: count + 1024, lease: lease,
-      traced: traced)
+      key: key, id: id, place: place, position: position, bytes: count + 1024, isRefresh: isRefresh,
+      lease: lease, traced: traced)
     let isQueued = state.withLock { state in
       guard !state.isStopped, state.breaker.isClosed,
         state.writes.add(job, capacity: options.writeQueueCapacity)
@@ -129,8 +132,7 @@ extension SharedTierLink {
     }
     if isRemoved { return state.withLock { $0.statistics.refused += 1 } }
     do {
-      var result = try await tier.store(entry.shared, within: .seconds(2))
-      if result == .full { result = try await storeApart(entry, of: job) }
+      let result = try await store(entry, of: job)
       state.withLock { state in
         if result == .stored { state.statistics.stores += 1 } else { state.statistics.refused += 1 }
       }
@@ -140,13 +142,35 @@ extension SharedTierLink {
     }
   }
 
+  private func store(_ entry: Entry, of job: SharedWriteQueue.Job) async throws -> SharedStoring {
+    if job.isRefresh {
+      if let result = try await refresh(entry.shared) { return result }
+      // It may be one of many variants.
+      if let apart = apart(entry, of: job), let result = try await refresh(apart) { return result }
+    }
+    let result = try await tier.store(entry.shared, within: .seconds(2))
+    return result == .full ? try await storeApart(entry, of: job) : result
+  }
+
+  /// Stores the head of an entry, if the tier has its content.
+  private func refresh(_ entry: SharedEntry) async throws -> SharedStoring? {
+    try await tier.refresh(entry, within: .seconds(2)) { [head = entry.head] in
+      SharedEntryForm.haveSameContent(head, $0)
+    }
+  }
+
+  /// Returns the entry under a key of its own; `nil` if nothing selects it.
+  private func apart(_ entry: Entry, of job: SharedWriteQueue.Job) -> SharedEntry? {
+    guard entry.stored.selectingNames?.isEmpty == false else { return nil }
+    var own = entry.shared
+    own.key = SharedEntryForm.key(of: own.variant, under: job.key)
+    own.head = head(of: entry.stored, own.body, own.key, job)
+    return own
+  }
+
   /// Stores one of many variants under a key of its own, and notes under the key of all how it is found.
   private func storeApart(_ entry: Entry, of job: SharedWriteQueue.Job) async throws -> SharedStoring {
-    guard let names = entry.stored.selectingNames, !names.isEmpty else { return .full }
-    let place = SharedEntryForm.key(of: entry.shared.variant, under: job.key)
-    var own = entry.shared
-    own.key = place
-    own.head = head(of: entry.stored, own.body, place, job)
+    guard let names = entry.stored.selectingNames, let own = apart(entry, of: job) else { return .full }
     let result = try await tier.store(own, within: .seconds(2))
     guard result == .stored else { return result }
     var note = entry.shared
@@ -186,7 +210,8 @@ extension SharedTierLink {
     let bytes = Array(content)
     let entry = SharedEntry(
       key: job.key.bytes, variant: stored.variantKey, head: head(of: stored, bytes, job.key.bytes, job),
-      body: bytes, scopes: stored.scopes(under: job.key), position: job.position, lifetime: lifetime)
+      body: bytes, scopes: SharedEntryForm.scopes(of: stored, under: job.key), position: job.position,
+      lifetime: lifetime)
     return Entry(shared: entry, stored: stored)
   }
 

@@ -125,6 +125,34 @@ struct PartitionTests {
     #expect(try await sources("/a").map { $0 == .hit } == [true, false, true])
   }
 
+  @Test(
+    "In every partition, a removal of a target reaches what its queries share, QUERY and pins, on disk, too")
+  func everyKind() async throws {
+    try await withTemporaryDirectory { directory async throws in
+      let setting = try Setting(kind: .shared, directory: directory) { $0.rules.usesNoVarySearch = true }
+      setting.cache.rules = try CacheRules([CacheRule { $0.partitionField = "X-Tenant" }])
+      let query = try #require(HTTPRequest.Method(rawValue: "QUERY"))
+      for expected in [CachedResponse.Source.network, .hit] {
+        for partition in ["a", ""] {
+          #expect(try await send(setting, partition, "/nvs?x=1") == expected)
+          #expect(try await send(setting, partition, "/q") == expected)
+          #expect(try await send(setting, partition, "/q", method: query, content: "q") == expected)
+        }
+      }
+      try setting.cache.pin(.get("/q"), partition: "a")
+      for path in ["/q", "/nvs?x=2"] { setting.cache.remove(.target(of: .get(path))) }
+      #expect(!setting.cache.isPinned(.get("/q"), partition: "a"))
+      setting.cache.close()
+      let again = try Setting(kind: .shared, directory: directory) { $0.rules.usesNoVarySearch = true }
+      for partition in ["a", ""] {
+        #expect(try await send(again, partition, "/nvs?x=1") == .network)
+        #expect(try await send(again, partition, "/q") == .network)
+        #expect(try await send(again, partition, "/q", method: query, content: "q") == .network)
+      }
+      again.cache.close()
+    }
+  }
+
   @Test("Removing a partition removes its keys of every kind and no others", arguments: ["a", ""])
   func removal(removed: String) async throws {
     let setting = try Setting { $0.rules.usesNoVarySearch = true }

@@ -80,6 +80,51 @@ struct RedisSharedTierTests {
     }
   }
 
+  /// What becomes of an entry between its storing and its refresh.
+  enum Change: CaseIterable { case none, otherContent, otherVariant, lostPiece, removed }
+
+  @Test(
+    "A refresh stores a head beside the content that is there, or does nothing", arguments: [3, 1000],
+    Change.allCases)
+  func refreshes(count: Int, change: Change) async throws {
+    try await withDatabase { endpoint in
+      let tier = try tier(endpoint) {
+        $0.inlineLimit = 64
+        $0.pieceSize = 100
+      }
+      let client = try RedisClient(.patient(endpoint))
+      let position = try await position(tier)
+      let content = String(repeating: "x", count: count)
+      #expect(try await tier.store(entry(content, variant: [1], at: position)) == .stored)
+      switch change {
+      case .none, .otherContent, .otherVariant: break
+      case .lostPiece:
+        let pieces = try await client.send(words("KEYS *:9")).elements ?? []
+        for piece in pieces {
+          _ = try await client.send([Array("DEL".utf8), try #require(piece.bytes)])
+        }
+      case .removed: _ = try await tier.append(removal(isBroad: true), within: .seconds(5))
+      }
+      var new = entry("", variant: [change == .otherVariant ? 2 : 1], at: position)
+      (new.head, new.lifetime) = ([4, 5], .seconds(7200))
+      let result = try await tier.refresh(new, within: .seconds(5)) { head in
+        head == [1, 2, 3] && change != .otherContent
+      }
+      let isRefreshed = change == .none || change == .lostPiece && count == 3
+      #expect(result == (isRefreshed ? .stored : change == .removed ? .removedSince : nil))
+      let found = try await tier.find(key)
+      #expect(found.map(\.head) == [isRefreshed ? [4, 5] : [1, 2, 3]])
+      #expect((found.first?.body == nil) == (change == .lostPiece && count == 1000))
+      // Head and content are there equally long.
+      for name in try await client.send(words("KEYS *")).elements?.compactMap(\.bytes) ?? [] {
+        let time = try await client.send([Array("TTL".utf8), name]).integer ?? 0
+        if isRefreshed, time >= 0 { #expect((7100...7260).contains(time)) }
+      }
+      await client.close()
+      await tier.close()
+    }
+  }
+
   @Test(
     "A large content comes back whole", arguments: [200_000, 262_144, 262_145, 524_288, 600_000, 3_000_000])
   func large(count: Int) async throws {

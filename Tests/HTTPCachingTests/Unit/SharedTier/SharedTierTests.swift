@@ -70,6 +70,92 @@ struct SharedTierTests {
   }
 
   @Test(
+    "After a 304, the tier gets the head without the content, unless it has another content",
+    arguments: [false, true])
+  func refreshes(isLost: Bool) async throws {
+    let origin = MemoryOrigin { request, number in
+      if request.headerFields[.ifNoneMatch] != nil {
+        return TransportResponse(
+          head: HTTPResponse(
+            status: .notModified, headerFields: [.eTag: "\"1\"", .cacheControl: "max-age=\(number * 10)"]))
+      }
+      return .ok("content", [.eTag: "\"1\"", .cacheControl: "max-age=10"])
+    }
+    let fleet = try await SharedFleet(2, origin: origin)
+    #expect(try await fleet.get(at: 0).source == .network)
+    await fleet.step()
+    fleet.clock.advance(seconds: 9)
+    if isLost { fleet.server.loseEntries() }
+    fleet.clock.advance(seconds: 2)
+    await fleet.step()
+    #expect(try await fleet.get(at: 0).source == .validated)
+    await fleet.step()
+    #expect(fleet.server.counts.refreshes == (isLost ? 0 : 1))
+    fleet.clock.advance(seconds: 15)
+    await fleet.step()
+    // The lifetime is that of the 304.
+    let response = try await fleet.nodes[1].cache.respond(to: .get(), transport: origin.transport)
+    #expect(try await Array(response.body.collect(upTo: .max)) == Array("content".utf8))
+    #expect(response.source == .hit && response.head.headerFields[.age] == "15")
+  }
+
+  @Test("Only heads of the same content say that the content is the same")
+  func sameContent() async throws {
+    let fleet = try await SharedFleet(1)
+    _ = try await fleet.get(at: 0)
+    let key = StoreKey(try #require(CacheKey(.get())).bytes)
+    let metadata = try #require(fleet.nodes[0].cache.store.lookup(key).first?.metadata)
+    let stored = try #require(StoredResponse(decoding: metadata[...]))
+    func head(_ body: [UInt8], _ number: UInt64 = 1) -> [UInt8] {
+      SharedEntryForm.head(
+        stored, body: body, key: [1], position: SharedLogPosition(epoch: 1, number: number),
+        at: fleet.clock.now)
+    }
+    #expect(SharedEntryForm.haveSameContent(head([1, 2]), head([1, 2], 7)))
+    for other in [head([1, 3]), head([1, 2, 0]), head([]), Array(head([1, 2]).dropLast()), []] {
+      #expect(!SharedEntryForm.haveSameContent(head([1, 2]), other))
+    }
+  }
+
+  @Test(
+    "While a rule makes partitions, a removal reaches those of other nodes and of the tier, and refuses nothing else",
+    arguments: [false, true])
+  func everyPartition(isOrigin: Bool) async throws {
+    let origin = MemoryOrigin { _, number in .ok("\(number)") }
+    let rules = try CacheRules([CacheRule { $0.partitionField = "X-Tenant" }])
+    let fleet = try await SharedFleet(2, origin: origin) { $0.cacheRules = rules }
+    let field = try #require(HTTPField.Name("X-Tenant"))
+    func source(_ url: String, _ tenant: String, at node: Int) async throws -> CachedResponse.Source {
+      let target = try #require(TargetURI(absolute: url))
+      var request = HTTPRequest(
+        method: .get, scheme: target.scheme, authority: target.authority, path: target.path)
+      request.headerFields[field] = tenant.isEmpty ? nil : tenant
+      let response = try await fleet.nodes[node].cache.respond(to: request, transport: origin.transport)
+      _ = try await response.body.collect(upTo: .max)
+      return response.source
+    }
+    let (removed, kept) = ("https://a.example/1", "https://b.example/1")
+    for url in [removed, kept] {
+      for tenant in ["", "x", "y"] { #expect(try await source(url, tenant, at: 0) == .network) }
+    }
+    await fleet.step()
+    #expect(try await source(removed, "x", at: 1) == .hit)
+    // It is requested before the removal, and stored in the tier after it.
+    #expect(try await source("https://b.example/2", "x", at: 0) == .network)
+    let target = try #require(TargetURI(absolute: removed))
+    #expect(fleet.nodes[1].cache.remove(isOrigin ? .origin(of: target) : .target(target)).count == 1)
+    await fleet.nodes[1].link.deliverRemovals()
+    await fleet.nodes[0].link.drainWrites()
+    #expect(fleet.nodes[0].statistics.refused == 0)
+    // The entries of the tier are there, and not used.
+    #expect(try await source(removed, "y", at: 1) == .network)
+    await fleet.step()
+    for tenant in ["", "x"] { #expect(try await source(removed, tenant, at: 0) == .network) }
+    for tenant in ["", "x", "y"] { #expect(try await source(kept, tenant, at: 1) == .hit) }
+    #expect(try await source("https://b.example/2", "x", at: 1) == .hit)
+  }
+
+  @Test(
     "The age counts by the clock of the tier, whatever the clocks of the nodes show",
     arguments: [-5000, 5000])
   func ages(skew: Int64) async throws {

@@ -26,6 +26,7 @@ package final class InMemorySharedServer: Sendable {
     var entries: [[UInt8]: [[UInt8]: Stored]] = [:]
     var nodes: [UInt64: Registration] = [:]
     var leases: [[UInt8]: (owner: UInt64, end: Timestamp)] = [:]
+    var refreshes = 0
 
     var last: SharedLogPosition {
       SharedLogPosition(epoch: epoch, number: first + UInt64(removals.count) - 1)
@@ -33,7 +34,8 @@ package final class InMemorySharedServer: Sendable {
 
     var counts: Counts {
       Counts(
-        entries: entries.values.reduce(0) { $0 + $1.count }, nodes: nodes.count, leases: leases.count)
+        entries: entries.values.reduce(0) { $0 + $1.count }, nodes: nodes.count, leases: leases.count,
+        refreshes: refreshes)
     }
 
     func hasLease(_ key: [UInt8], at now: Timestamp) -> Bool { leases[key].map { $0.end > now } ?? false }
@@ -44,6 +46,8 @@ package final class InMemorySharedServer: Sendable {
     package var entries: Int
     package var nodes: Int
     package var leases: Int
+    /// How many heads were stored without their contents.
+    package var refreshes: Int
   }
 
   private let state: Monitor<State>
@@ -102,7 +106,8 @@ package final class InMemorySharedServer: Sendable {
     }
   }
 
-  package var entryCount: Int { state.withLock { $0.counts.entries } }
+  package var counts: Counts { state.withLock { $0.counts } }
+  package var entryCount: Int { counts.entries }
   package var last: SharedLogPosition { state.withLock { $0.last } }
   package var nodeCount: Int { state.withLock { $0.nodes.count } }
   package var leaseCount: Int { state.withLock { $0.leases.count } }
@@ -142,6 +147,16 @@ package final class InMemorySharedServer: Sendable {
         entry: entry, at: now, end: now.advanced(by: entry.lifetime))
       return .stored
     }
+  }
+
+  package func refresh(_ entry: SharedEntry, where hasContent: ([UInt8]) -> Bool) -> SharedStoring? {
+    let known = state.withLock { $0.entries[entry.key]?[entry.variant] }
+    guard let known, hasContent(known.entry.head) else { return nil }
+    var entry = entry
+    entry.body = known.entry.body
+    let result = store(entry)
+    if result == .stored { state.withLock { $0.refreshes += 1 } }
+    return result
   }
 
   package func append(_ removal: SharedRemoval) -> SharedLogPosition {

@@ -105,6 +105,12 @@ package final class InMemorySharedTier: SharedTier {
     try await call(within: limit) { [server] in server.store(entry) }
   }
 
+  package func refresh(
+    _ entry: SharedEntry, within limit: Duration, where hasContent: @escaping @Sendable ([UInt8]) -> Bool
+  ) async throws -> SharedStoring? {
+    try await call(within: limit) { [server] in server.refresh(entry, where: hasContent) }
+  }
+
   package func append(_ removal: SharedRemoval, within limit: Duration) async throws -> SharedLogPosition {
     try await call(within: limit) { [server] in server.append(removal) }
   }
