@@ -79,10 +79,7 @@ struct PartitionTests {
     "While a rule makes partitions, a removal without one reaches all of them, and nothing else",
     arguments: Way.allCases, [false, true])
   func everyPartition(way: Way, isSoft: Bool) async throws {
-    let setting = try Setting(kind: .shared) {
-      $0.rules.usesNoVarySearch = true
-      $0.rules.tagFields = ["X-Tags"]
-    }
+    let setting = try Setting(kind: .shared) { $0.rules.tagFields = ["X-Tags"] }
     let field = try #require(HTTPField.Name("X-Tenant"))
     setting.cache.rules = try CacheRules([CacheRule { $0.partitionField = field.rawName }])
     let tags = try #require(HTTPField.Name("X-Tags"))

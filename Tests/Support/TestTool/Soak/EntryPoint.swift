@@ -80,7 +80,7 @@ final class EntryPoint {
     child.tell("report")
     var line = try await child.line()
     while line.hasPrefix("failure ") {
-      tally.fail(String(line.dropFirst(8)))
+      tally.add(String(line.dropFirst(8)))
       line = try await child.line()
     }
     var values = [Column: Int](line: line).merging(.outside(child.id)) { first, _ in first }

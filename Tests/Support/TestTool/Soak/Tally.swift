@@ -29,10 +29,14 @@ final class Tally: Sendable {
 
   /// Failures of one moment have one cause, so each says how many seconds after the start it came.
   func fail(_ text: String) {
-    let time = Int((ContinuousClock.now - start) / .seconds(1))
+    add("after \(Int((ContinuousClock.now - start) / .seconds(1))) s: \(text)")
+  }
+
+  /// Adds a failure that another process has reported, with its time.
+  func add(_ failure: String) {
     failed.withLock { failed in
       failed.count += 1
-      if failed.first.count < 20 { failed.first.append("after \(time) s: \(text)") }
+      if failed.first.count < 20 { failed.first.append(failure) }
     }
   }
 }
