@@ -99,6 +99,8 @@ final class ThreadedOrigin: Sendable {
       LoopbackSocket.prepare(socket)
       detach { $0.serve(socket) }
     }
+    // A child process that is being started has a copy of the listener until it runs its program. On Linux, this ends both.
+    shutdown(listener, Int32(SHUT_RDWR))
     close(listener)
   }
 
