@@ -32,7 +32,7 @@ extension Target.Dependency {
   static let arguments = product("ArgumentParser", "swift-argument-parser", ["CommandLine", "Benchmarks"])
   static let client = product("AsyncHTTPClient", "async-http-client", ["AsyncHTTPClient"])
   static let hummingbird = product("Hummingbird", "hummingbird", ["Hummingbird"])
-  static let tls = product("NIOSSL", "swift-nio-ssl", ["AsyncHTTPClient", "Redis"])
+  static let tls = product("NIOSSL", "swift-nio-ssl", ["AsyncHTTPClient", "Redis", "TLS"])
   /// On Linux libxxhash computes the hashes, elsewhere `SwiftXXH3`, with the same values. `make test-swift-hash` sets the
   /// variable, which leaves libxxhash out on Linux too.
   static let xxHash: [Self] =
@@ -113,14 +113,13 @@ let package = Package(
     .trait(
       name: "Hummingbird",
       description: "HTTPCacheHummingbird: a cache for the routes of a Hummingbird server."),
-    .trait(
-      name: "Redis",
-      description: "HTTPCacheRedis: a tier of the cache that several machines share, on Redis or Valkey."),
+    .trait(name: "Redis", description: "HTTPCacheRedis: a tier of several machines, on Redis or Valkey."),
+    .trait(name: "TLS", description: "TLS for HTTPCacheProxy and the command httpcache, with BoringSSL."),
     .trait(name: "CommandLine", description: "The command httpcache.", enabledTraits: ["Proxy"]),
     .trait(name: "Benchmarks", description: "The command cache-bench."),
     .trait(
       name: "ServerBenchmarks", description: "The command cache-bench-servers, and what it measures.",
-      enabledTraits: ["Benchmarks", "CommandLine", "AsyncHTTPClient", "Hummingbird", "Redis"]),
+      enabledTraits: ["Benchmarks", "CommandLine", "AsyncHTTPClient", "Hummingbird", "Redis", "TLS"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-http-types", from: "1.4.0"),
@@ -169,28 +168,28 @@ let package = Package(
       "HTTPCacheTesting", cache + ["HTTPCacheArchives", "HTTPCacheURLSession", .httpTypesFoundation]),
     library("HTTPCacheArchives", exclude: ["Format.md"], cache + [.system]),
     // The cache of a server's own routes, as a middleware of Hummingbird.
-    library(
-      "HTTPCacheHummingbird", cache + [.hummingbird, .log(), .nio("NIOCore")]),
+    library("HTTPCacheHummingbird", cache + [.hummingbird, .log(), .nio("NIOCore")]),
     // The cache in front of an origin, over sockets.
     library(
       "HTTPCacheProxy",
       cache + [
-        "HTTPCacheObserving", .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"), .log(),
-        .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .system,
+        "HTTPCacheObserving", "TransportSecurity", .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"),
+        .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .system,
       ]),
     // The tier that several machines share, and its client of Redis.
+    library("HTTPCacheRedis", cache + ["TransportSecurity", .hiredis, .nio("NIOCore"), .nio("NIOPosix")]),
+    // TLS of their connections.
     library(
-      "HTTPCacheRedis", cache + [.hiredis, .nio("NIOCore"), .nio("NIOPosix"), .tls]),
+      "TransportSecurity", ["HTTPCacheEngine", "HTTPCaching", .nio("NIOCore"), .nio("NIOTLS"), .tls]),
 
     // Commands.
     .executableTarget(
       name: "httpcache",
       dependencies: cache + [
         "ChildProcesses", "Conformance", "HTTPCacheArchives", "HTTPCacheObserving", "HTTPCacheProxy",
-        .arguments, .libYAML, .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"), .log(),
-        .nio("NIOCore"), .nio("NIOHTTP1"),
-        .system,
-        // For `conform --through` and --shared, if their traits are enabled too.
+        "TransportSecurity", .arguments, .libYAML, .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"),
+        .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .system,
+        // For `conform --through` and --shared, with their traits.
         .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
         .extras("NIOHTTPTypesHTTP1"),
         .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])), .hummingbird,
@@ -244,7 +243,7 @@ let package = Package(
       "Loopback",
       [
         "CacheMutex", "ChildProcesses", .httpTypes, .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"),
-        .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])),
+        .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])), "TransportSecurity",
       ]),
     library("ChildProcesses", ["CPlatform", "CacheMutex"]),  // programs that run beside this one
 
@@ -315,12 +314,13 @@ let package = Package(
       cache + [
         "BenchmarkHarness", "HTTPCacheObserving", "HTTPCacheProxy", "Loopback", .log(),
         .log("InMemoryLogging"), .nio("NIOCore"), .nio("NIOEmbedded"), .nio("NIOHTTP1"), .nio("NIOPosix"),
+        .tls,
       ]),
     tests(
       "HTTPCacheRedisTests",
       cache + [
-        "BenchmarkHarness", "HTTPCacheRedis", "Loopback", .hiredis, .nio("NIOCore"), .nio("NIOEmbedded"),
-        .nio("NIOPosix"), .system,
+        "BenchmarkHarness", "HTTPCacheRedis", "Loopback", "TransportSecurity", .hiredis, .nio("NIOCore"),
+        .nio("NIOEmbedded"), .nio("NIOPosix"), .system,
       ]),
     tests(
       "CommandTests", exclude: ["Unit/Conformance/Scenarios"],

@@ -22,7 +22,8 @@ import ServiceLifecycle
 /// try await proxy.run()    // until the task is cancelled, or the service group shuts down gracefully
 /// ```
 ///
-/// It speaks HTTP/1.1 to both sides. All rules of caching are in the cache.
+/// It speaks HTTP/1.1 to both sides, and TLS to the origin if ``ProxyConfiguration/originTLS`` is set. All rules of caching
+/// are in the cache.
 public final class CachingProxy: ServiceLifecycle.Service {
   /// The configuration that the proxy was made with; ``update(_:)`` does not change it.
   public let configuration: ProxyConfiguration
@@ -90,12 +91,14 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// proxy runs once: to serve again, create another one.
   ///
   /// - Throws: ``ProxyConfiguration/ValidationError`` for an invalid configuration, or an access log that cannot be
-  ///   written. Throws ``CachingProxy/ListenError`` if it cannot listen.
+  ///   written, or a file of ``ProxyConfiguration/originTLS`` that cannot be read. Throws ``CachingProxy/ListenError`` if
+  ///   it cannot listen.
   public func run() async throws {
     defer { bound.finish() }
     let counting = statistics.cache.count(cache, ProxyStatistics.cacheActions)
     defer { counting.cancel() }
     try configuration.validate()
+    try settings.readFiles()
     guard let accessLog = configuration.accessLog else { return try await serve(nil) }
     // A thread that may wait for a disk, or for the reader of a pipe.
     let writer = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -198,10 +201,15 @@ public final class CachingProxy: ServiceLifecycle.Service {
     logger.info(
       "serving",
       metadata: [
-        "listen": "\(addresses[0])", "origin": "\(configuration.origin)",
+        "listen": "\(addresses[0])",
+        "origin": "\(configuration.originTLS == nil ? "http" : "https")://\(configuration.origin)",
         "admin": "\(addresses.count > 1 ? addresses[1].description : "none")",
       ])
     Self.checkDescriptors(settings.value, logger)
+    if configuration.originTLS?.acceptsAnyCertificate == true {
+      logger.warning(
+        "the proxy accepts any certificate of the origin: its connections can be read and changed")
+    }
     bound.yield(addresses)
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {
@@ -299,8 +307,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
     stop()
   }
 
-  /// Applies the settings that can change while the proxy serves: `limits`, `timeouts`, `adminToken` and
-  /// `trustedPeers`. The rest of `configuration` is ignored.
+  /// Applies the settings that can change while the proxy serves: `limits`, `timeouts`, `adminToken`, `trustedPeers`,
+  /// `trustedFields`, and `originTLS` if it is set already. The rest of `configuration` is ignored. Files that `originTLS`
+  /// names are read again.
   ///
   /// Limits of a request's head, trusted peers, and the time-outs of a connection to the origin apply to connections
   /// made from then on.

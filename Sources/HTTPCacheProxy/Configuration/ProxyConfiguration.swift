@@ -60,8 +60,10 @@ extension ProxyConfiguration {
 public struct ProxyConfiguration: Sendable {
   /// The address to listen on for clients; port 0 lets the system choose a free port.
   public var listen: ProxyConfiguration.Address
-  /// The origin server, which the proxy connects to over TCP without TLS.
+  /// The origin server.
   public var origin: ProxyConfiguration.Address
+  /// How connections to the origin are encrypted; `nil` if they are not (default: `nil`).
+  public var originTLS: ProxyConfiguration.OriginTLS?
   /// The scheme of the clients' URLs, which is a part of the key. Use `https` if a TLS terminator is in front.
   public var scheme = "http"
   /// The name of the proxy in `Via` and `Proxy-Status`: a token.
@@ -206,7 +208,7 @@ public struct ProxyConfiguration: Sendable {
     /// ``ProxyConfiguration/trustedPeers`` have ten times as long. A proxy with a slow client takes megabytes at a time, and
     /// nothing for minutes. It has time-outs for its clients, and closes its connection when they leave.
     public var stall = Duration.seconds(60)
-    /// Maximum time to connect to the origin (default: 5 seconds).
+    /// Maximum time to connect to the origin, with the handshake of TLS (default: 5 seconds).
     public var connect = Duration.seconds(5)
     /// Origin read timeout: for the head of its response, and for each further piece of the content (default: 60
     /// seconds).
@@ -219,9 +221,12 @@ public struct ProxyConfiguration: Sendable {
     public var originQueue = Duration.seconds(10)
     /// Time between two probes of an origin that gets no requests (default: 5 seconds).
     public var originProbe = Duration.seconds(5)
-    /// Maximum time that the proxy keeps an idle connection to the origin (default: 4 seconds). Node's servers close
-    /// theirs after five seconds; a shorter time avoids connections that are about to close.
-    public var originIdle = Duration.seconds(4)
+    /// Maximum time that the proxy keeps an idle connection to the origin; `nil` for 4 seconds, or a minute if the
+    /// connection is encrypted (default: `nil`).
+    ///
+    /// Node's servers close theirs after five seconds; a shorter time avoids connections that are about to close. An
+    /// encrypted connection costs more to make.
+    public var originIdle: Duration?
     /// Maximum time to wait for the origin's 100 (Continue) before the proxy sends the content without it (default: 1
     /// second).
     public var expect = Duration.seconds(1)
@@ -230,6 +235,7 @@ public struct ProxyConfiguration: Sendable {
     /// Maximum time for requests in flight when the proxy stops (default: 10 seconds).
     public var drain = Duration.seconds(10)
 
+    func originIdleTime(isEncrypted: Bool) -> Duration { originIdle ?? .seconds(isEncrypted ? 60 : 4) }
     var firstByte: Duration { originFirstByte ?? response }
     var betweenBytes: Duration { originBetweenBytes ?? response }
 

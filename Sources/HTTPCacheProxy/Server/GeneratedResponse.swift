@@ -48,7 +48,8 @@ enum GeneratedResponse {
 
   private static func sentence(_ kind: OriginError.Kind) -> String {
     switch kind {
-    case .dnsError, .unroutable, .connectionRefused, .connectionTimeout, .destinationUnavailable:
+    case .dnsError, .unroutable, .connectionRefused, .connectionTimeout, .tlsProtocolError,
+      .tlsCertificateError, .tlsAlertReceived, .destinationUnavailable:
       "the server cannot be reached"
     case .connectionLimitReached: "the server is overloaded"
     case .connectionTerminated: "the server closed the connection without a response"

@@ -8,6 +8,7 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOPosix
+import TransportSecurity
 
 /// Sends requests to the origin over a pool of connections, as far as the origin may get them: ``OriginPool`` limits its
 /// connections, and ``OriginBreaker`` protects it, and the clients, after failures in a row.
@@ -306,14 +307,11 @@ final class OriginClient: Sendable {
 
   /// Returns why the origin accepts no connection; `nil` if it does.
   private func probeKind() async -> OriginError.Kind? {
-    let origin = settings.value.origin
-    do {
-      let channel = try await ClientBootstrap(group: group).connectTimeout(OriginHealth.probeTimeout)
-        .connect(host: origin.host, port: origin.port).get()
-      channel.close(promise: nil)
+    do throws(OriginError) {
+      try await open(on: group.any(), within: OriginHealth.probeTime, mayBecomeTunnel: false).close()
       return nil
     } catch {
-      return OriginError(connectingTo: origin, within: .seconds(1), error).kind
+      return error.kind
     }
   }
 
@@ -496,23 +494,46 @@ final class OriginClient: Sendable {
   /// - Parameter mayBecomeTunnel: whether each direction may end by itself.
   func connect(on loop: any EventLoop, mayBecomeTunnel: Bool = false) async throws -> OriginConnection.Handle
   {
+    do throws(OriginError) {
+      let connection = try await open(
+        on: loop, within: settings.value.timeouts.connect, mayBecomeTunnel: mayBecomeTunnel)
+      // Not of each channel that is made: a name with several addresses makes several for one connection.
+      connection.channel.closeFuture.whenComplete { [weak self] _ in self?.release() }
+      return connection
+    } catch {
+      release()
+      throw error
+    }
+  }
+
+  /// Makes a connection, encrypted if the origin wants it.
+  ///
+  /// - Parameter time: the time for the connection and the handshake.
+  private func open(
+    on loop: any EventLoop, within time: Duration, mayBecomeTunnel: Bool
+  ) async throws(OriginError) -> OriginConnection.Handle {
     let configuration = settings.value
-    let (limits, timeouts) = (configuration.limits.head, configuration.timeouts)
+    let encryption = settings.originContext
+    let (limits, deadline) = (configuration.limits.head, loop.now + time.timeAmount)
+    var timeouts = configuration.timeouts
+    timeouts.originIdle = timeouts.originIdleTime(isEncrypted: encryption != nil)
     let (transit, channels) = (transit, channels)
     let bootstrap = ClientBootstrap(group: loop)
-      .connectTimeout(timeouts.connect.timeAmount)
+      .connectTimeout(time.timeAmount)
       .channelOption(.autoRead, value: false)
       .channelOption(.allowRemoteHalfClosure, value: mayBecomeTunnel)
       // A feed that has room for one read must not get more.
       .channelOption(.maxMessagesPerRead, value: 1)
     let origin = configuration.origin
     do {
-      let connection = try await bootstrap.connect(host: origin.host, port: origin.port) { channel in
+      let (connection, encrypted) = try await bootstrap.connect(host: origin.host, port: origin.port) {
+        [timeouts] channel in
         channel.eventLoop.makeCompletedFuture {
           guard channels.add(channel) else { throw ChannelError.ioOnClosedChannel }
           let reads = ReadBuffer.current
           try channel.syncOptions?.setOption(
             .recvAllocator, value: TransitReadAllocator(transit: transit, shared: reads, first: 4 << 10))
+          let encrypted = try encryption?.encrypt(channel, to: origin.host, by: deadline)
           let connection = OriginConnection(
             channel: channel, limits: limits, timeouts: timeouts, transit: transit, reads: reads,
             onIdle: { [weak self] in
@@ -520,15 +541,13 @@ final class OriginClient: Sendable {
             },
             onEnd: { [weak self] in self?.forget($0) })
           try channel.pipeline.syncOperations.addHandler(connection)
-          return connection.handle()
+          return (connection.handle(), encrypted)
         }
       }
-      // Not of each channel above: a name with several addresses makes several for one connection.
-      connection.channel.closeFuture.whenComplete { [weak self] _ in self?.release() }
+      try await encrypted?.get()
       return connection
     } catch {
-      release()
-      throw OriginError(connectingTo: origin, within: timeouts.connect, error)
+      throw OriginError(connectingTo: origin, within: time, error)
     }
   }
 

@@ -399,7 +399,7 @@ final class OriginConnection: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    close(OriginError(.connectionTerminated, "the connection to the origin failed: \(error)"))
+    close(OriginError(error))
   }
 
   private func endInput() {

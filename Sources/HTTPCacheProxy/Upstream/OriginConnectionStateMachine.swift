@@ -126,6 +126,8 @@ struct OriginConnectionStateMachine {
   /// The time of the last progress of the exchange.
   private var progress: NIODeadline
   private let timeouts: ProxyConfiguration.Timeouts
+  /// How long the proxy keeps an idle connection.
+  private let longestIdle: Duration
   /// How long the origin keeps an idle connection, as it announces.
   private var idleLimit: Duration
 
@@ -136,7 +138,8 @@ struct OriginConnectionStateMachine {
 
   init(_ timeouts: ProxyConfiguration.Timeouts, at now: NIODeadline) {
     self.timeouts = timeouts
-    idleLimit = timeouts.originIdle
+    longestIdle = timeouts.originIdleTime(isEncrypted: false)
+    idleLimit = longestIdle
     state = .idle(since: now)
     progress = now
   }
@@ -227,7 +230,7 @@ struct OriginConnectionStateMachine {
     let framing = try Framing(response: head, to: request.method)
     if let hint = head.keepAliveSeconds {
       // One second before the origin closes it, so that it does not close during a request.
-      idleLimit = Swift.min(timeouts.originIdle, .seconds(Swift.max(0, hint - 1)))
+      idleLimit = Swift.min(longestIdle, .seconds(Swift.max(0, hint - 1)))
     }
     let persistence = minorVersion == 1 && !closes ? Exchange.Persistence.persists : .closes
     self.exchange?.response = .content(framing == .untilClose ? .endsContent : persistence)

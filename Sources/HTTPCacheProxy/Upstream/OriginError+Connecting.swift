@@ -3,6 +3,7 @@
 
 import NIOCore
 import NIOPosix
+import TransportSecurity
 
 #if canImport(Darwin)
   import Darwin
@@ -13,6 +14,14 @@ import NIOPosix
 #endif
 
 extension OriginError {
+  /// Names what failed in an open connection.
+  init(_ error: any Error) {
+    let failure = error as? TLSFailure
+    self.init(
+      failure.map { Kind($0.kind) } ?? .connectionTerminated,
+      "the connection to the origin failed: \(failure.map { "\($0)" } ?? "\(error)")")
+  }
+
   /// Names what failed when no connection could be made: the name, the way to the origin, the origin, or this process.
   ///
   /// - Parameter time: the time that the attempt had.
@@ -48,8 +57,22 @@ extension OriginError {
         return (.proxyInternalError, ": the system has no local address or port left for it")
       default: break
       }
+    case let error as TLSFailure: return (Kind(error.kind), ": \(error)")
     default: break
     }
     return (.connectionRefused, ": \(error)")
+  }
+}
+
+extension OriginError.Kind {
+  fileprivate init(_ kind: TLSFailure.Kind) {
+    self =
+      switch kind {
+      case .certificate: .tlsCertificateError
+      case .alert: .tlsAlertReceived
+      case .negotiation, .ended: .tlsProtocolError
+      case .timeout: .connectionTimeout
+      case .truncated: .connectionTerminated
+      }
   }
 }

@@ -11,6 +11,9 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
     case connectionRefused = "connection_refused"
     case connectionTimeout = "connection_timeout"
     case connectionTerminated = "connection_terminated"
+    case tlsProtocolError = "tls_protocol_error"
+    case tlsCertificateError = "tls_certificate_error"
+    case tlsAlertReceived = "tls_alert_received"
     case responseTimeout = "http_response_timeout"
     case responseIncomplete = "http_response_incomplete"
     case protocolError = "http_protocol_error"
@@ -87,8 +90,8 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
     switch kind {
     case .responseTimeout, .connectionTimeout: 504
     case .proxyInternalError, .destinationUnavailable, .connectionLimitReached: 503
-    case .dnsError, .unroutable, .connectionRefused, .connectionTerminated, .responseIncomplete,
-      .protocolError:
+    case .dnsError, .unroutable, .connectionRefused, .connectionTerminated, .tlsProtocolError,
+      .tlsCertificateError, .tlsAlertReceived, .responseIncomplete, .protocolError:
       502
     }
   }

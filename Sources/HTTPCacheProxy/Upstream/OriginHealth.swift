@@ -12,7 +12,7 @@ struct OriginHealth: Sendable {
   static let memory = TimeAmount.seconds(10)
   /// How long the result of a probe is used.
   static let probeMemory = TimeAmount.seconds(1)
-  static let probeTimeout = TimeAmount.seconds(1)
+  static let probeTime = Duration.seconds(1)
 
   private var lastSuccess: NIODeadline?
   private var lastFailure: (time: NIODeadline, kind: OriginError.Kind)?

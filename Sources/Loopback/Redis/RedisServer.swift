@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import TransportSecurity
+
 #if Redis
   import CacheMutex
   import ChildProcesses
@@ -73,7 +75,7 @@
       case .tls(let certificate, let key):
         let port = try port ?? Self.freePort()
         address = .tcp(host: "127.0.0.1", port: port)
-        var tls = RedisTLS()
+        var tls = ClientTLS()
         tls.issuersFile = certificate
         endpoint = RedisEndpoint([address], tls: tls)
         configuration += [

@@ -21,15 +21,18 @@ struct ProxyControl {
   static let changeable: Set<String> = [
     "admin-token", "client-header-timeout", "client-idle-timeout", "connections", "connections-per-address",
     "disk", "drain-timeout", "log", "maximum-fields", "maximum-head", "maximum-line", "maximum-request",
-    "memory",
-    "origin-between-bytes-timeout", "origin-connect-timeout", "origin-connections", "origin-failures",
-    "origin-first-byte-timeout", "origin-idle-connections", "origin-idle-timeout", "origin-probe-interval",
-    "origin-queue", "origin-queue-timeout", "origin-timeout", "rules", "stall-timeout", "trust",
-    "trust-field",
-    "upgrade-timeout",
+    "memory", "origin-accept-any-certificate", "origin-between-bytes-timeout", "origin-ca",
+    "origin-certificate", "origin-connect-timeout", "origin-connections", "origin-failures",
+    "origin-first-byte-timeout", "origin-idle-connections", "origin-idle-timeout", "origin-key",
+    "origin-probe-interval", "origin-queue", "origin-queue-timeout", "origin-server-name", "origin-timeout",
+    "rules", "stall-timeout", "trust", "trust-field", "upgrade-timeout",
   ]
   /// Options that are checked together with another one.
-  private static let companion = ["disk": "directory", "trust": "proxy-protocol", "admin-token": "admin"]
+  private static let companion = [
+    "disk": "directory", "trust": "proxy-protocol", "admin-token": "admin",
+    "origin-accept-any-certificate": "origin", "origin-ca": "origin", "origin-certificate": "origin",
+    "origin-key": "origin", "origin-server-name": "origin",
+  ]
   /// The options whose values are not logged.
   static let secret: Set<String> = ["admin-token", "shared"]
 
@@ -67,10 +70,7 @@ struct ProxyControl {
   // MARK: - The configuration file
 
   private mutating func reload() {
-    guard let file = running.file else {
-      return logger.notice("SIGHUP: no configuration file to reload; start the proxy with --config FILE")
-    }
-    guard file != "-" else {
+    guard running.file != "-" else {
       return logger.warning("SIGHUP: standard input cannot be read again; the configuration is unchanged")
     }
     do throws(ProxySettings.Fault) {
@@ -96,13 +96,17 @@ struct ProxyControl {
         memory: store.memoryCapacity, disk: store.directory == nil ? nil : store.diskCapacity)
       if taken.contains("rules") { proxy.cache.rules = merged.rules }
       running = merged
-      report(changes, taken: taken, file: file)
+      report(changes, taken: taken)
+      if resolved.proxy.originTLS != nil { logger.notice("SIGHUP: certificates and keys were read again") }
     } catch {
       logger.error("SIGHUP: the configuration is unchanged: \(error)")
     }
   }
 
-  private func report(_ changes: [ProxySettings.Change], taken: Set<String>, file: String) {
+  private func report(_ changes: [ProxySettings.Change], taken: Set<String>) {
+    guard let file = running.file else {
+      return logger.notice("SIGHUP: no configuration file to reload; start the proxy with --config FILE")
+    }
     for change in changes {
       let isSecret = Self.secret.contains(change.name)
       let values = isSecret ? "" : ": '\(change.old)' before, '\(change.new)' now"

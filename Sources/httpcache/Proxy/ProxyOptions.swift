@@ -6,11 +6,48 @@ import HTTPCacheProxy
 import HTTPCacheStore
 import HTTPCaching
 import Logging
+import TransportSecurity
 
 /// The options of `httpcache proxy`.
 struct ProxyOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("URL of the origin server; required.", valueName: "url"))
+  @Option(
+    help: ArgumentHelp(
+      "URL of the origin server, such as http://127.0.0.1:8000 or https://origin.example; required.",
+      valueName: "url"))
   var origin: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "PEM file with the issuers whose certificates an https origin may have (default: the system's).",
+      valueName: "file"),
+    completion: .file())
+  var originCa: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Name that an https origin is asked for (SNI), and that its certificate must have (default: the host of --origin).",
+      valueName: "name"))
+  var originServerName: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "PEM file with the proxy's certificate and its chain, for an https origin that requires one.",
+      valueName: "file"),
+    completion: .file())
+  var originCertificate: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "PEM file with the private key of --origin-certificate, without a passphrase.", valueName: "file"),
+    completion: .file())
+  var originKey: String?
+
+  @Flag(
+    help: """
+      Accept any certificate of an https origin, from whomever: who redirects the connection can read and change what it \
+      carries.
+      """)
+  var originAcceptAnyCertificate = false
 
   @Option(
     help: ArgumentHelp(
@@ -137,14 +174,18 @@ struct ProxyOptions: ParsableArguments {
       valueName: "seconds"))
   var originBetweenBytesTimeout: Double?
 
-  @Option(help: ArgumentHelp("Maximum time to connect to the origin, in seconds.", valueName: "seconds"))
+  @Option(
+    help: ArgumentHelp(
+      "Maximum time to connect to the origin, with the handshake of TLS, in seconds.", valueName: "seconds"))
   var originConnectTimeout = 5.0
 
   @Option(
     help: ArgumentHelp(
-      "Maximum time that an idle connection to the origin is kept, in seconds; less than the origin keeps it.",
-      valueName: "seconds"))
-  var originIdleTimeout = 4.0
+      """
+      Maximum time that an idle connection to the origin is kept, in seconds; less than the origin keeps it (default: 4, or \
+      60 for an https origin).
+      """, valueName: "seconds"))
+  var originIdleTimeout: Double?
 
   @Option(help: ArgumentHelp("Maximum idle connections to the origin.", valueName: "count"))
   var originIdleConnections = 64
@@ -359,8 +400,9 @@ struct ProxyOptions: ParsableArguments {
       throw ProxyConfiguration.ValidationError(
         "--origin is missing; add the address of your server, such as http://127.0.0.1:8000")
     }
-    var proxy = ProxyConfiguration(
-      listen: try Self.address(listen, "--listen"), origin: try Self.origin(origin))
+    let (address, isEncrypted) = try Self.origin(origin)
+    var proxy = ProxyConfiguration(listen: try Self.address(listen, "--listen"), origin: address)
+    proxy.originTLS = try originTLS(isEncrypted)
     guard !name.isEmpty,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) })
     else {
@@ -378,7 +420,7 @@ struct ProxyOptions: ParsableArguments {
       try Self.time($0, "--origin-between-bytes-timeout")
     }
     proxy.timeouts.connect = try Self.time(originConnectTimeout, "--origin-connect-timeout")
-    proxy.timeouts.originIdle = try Self.time(originIdleTimeout, "--origin-idle-timeout")
+    proxy.timeouts.originIdle = try originIdleTimeout.map { try Self.time($0, "--origin-idle-timeout") }
     proxy.timeouts.originQueue = try Self.time(originQueueTimeout, "--origin-queue-timeout")
     proxy.timeouts.originProbe = try Self.time(originProbeInterval, "--origin-probe-interval")
     proxy.timeouts.head = try Self.time(clientHeaderTimeout, "--client-header-timeout")
@@ -544,18 +586,51 @@ struct ProxyOptions: ParsableArguments {
     }
   }
 
-  /// Reads `http://host[:port]`; rejects anything else.
-  private static func origin(_ text: String) throws -> ProxyConfiguration.Address {
+  private func originTLS(_ isEncrypted: Bool) throws -> ProxyConfiguration.OriginTLS? {
+    let given = [
+      originCa.map { _ in "--origin-ca" }, originServerName.map { _ in "--origin-server-name" },
+      originCertificate.map { _ in "--origin-certificate" }, originKey.map { _ in "--origin-key" },
+      originAcceptAnyCertificate ? "--origin-accept-any-certificate" : nil,
+    ].compactMap(\.self)
+    guard isEncrypted else {
+      if let option = given.first {
+        throw ProxyConfiguration.ValidationError(
+          "\(option) is for an origin with https; write https in --origin, or remove the option")
+      }
+      return nil
+    }
+    var tls = ProxyConfiguration.OriginTLS()
+    tls.issuersFile = originCa
+    tls.certificateFile = originCertificate
+    tls.keyFile = originKey
+    tls.serverName = originServerName
+    tls.acceptsAnyCertificate = originAcceptAnyCertificate
+    do throws(ClientTLS.Fault) {
+      try tls.check()
+    } catch {
+      let option =
+        switch error.part {
+        case .issuers: "--origin-ca"
+        case .certificate: "--origin-certificate"
+        case .key: originKey == nil ? "--origin-certificate" : "--origin-key"
+        case .serverName: "--origin-server-name"
+        case .build: "--origin"
+        }
+      throw ProxyConfiguration.ValidationError("\(option): \(error)")
+    }
+    return tls
+  }
+
+  /// Reads `http://host[:port]` or `https://host[:port]`; rejects anything else.
+  private static func origin(_ text: String) throws -> (ProxyConfiguration.Address, isEncrypted: Bool) {
     guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
       !host.isEmpty
     else {
       throw ProxyConfiguration.ValidationError(
         "--origin: expected a URL such as http://127.0.0.1:8000, found '\(text)'")
     }
-    guard scheme == "http" else {
-      throw ProxyConfiguration.ValidationError(
-        "--origin: \(scheme) origins are not supported; use http, and put a TLS terminator in front of the origin"
-      )
+    guard scheme == "http" || scheme == "https" else {
+      throw ProxyConfiguration.ValidationError("--origin: expected http or https, found '\(scheme)'")
     }
     guard (1...65_535).contains(url.port ?? 80) else {
       throw ProxyConfiguration.ValidationError("--origin: expected a port from 1 to 65535, found '\(text)'")
@@ -566,7 +641,8 @@ struct ProxyOptions: ParsableArguments {
       )
     }
     let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-    return ProxyConfiguration.Address(host: name, port: url.port ?? 80)
+    let port = url.port ?? (scheme == "https" ? 443 : 80)
+    return (ProxyConfiguration.Address(host: name, port: port), scheme == "https")
   }
 }
 

@@ -5,6 +5,7 @@ import BenchmarkHarness
 import HTTPCaching
 import TestSupport
 import Testing
+import TransportSecurity
 
 @testable import HTTPCacheRedis
 
@@ -17,7 +18,7 @@ struct EndpointTests {
 
     init(
       _ url: String, _ addresses: [RedisAddress], _ mode: RedisEndpoint.Mode = .single, user: String? = nil,
-      password: String? = nil, database: Int = 0, tls: RedisTLS? = nil
+      password: String? = nil, database: Int = 0, tls: ClientTLS? = nil
     ) {
       self.url = url
       endpoint = RedisEndpoint(
@@ -28,8 +29,8 @@ struct EndpointTests {
 
   private static func tcp(_ host: String, _ port: Int = 6379) -> RedisAddress { .tcp(host: host, port: port) }
 
-  private static func tls(_ change: (inout RedisTLS) -> Void = { _ in }) -> RedisTLS {
-    var tls = RedisTLS()
+  private static func tls(_ change: (inout ClientTLS) -> Void = { _ in }) -> ClientTLS {
+    var tls = ClientTLS()
     change(&tls)
     return tls
   }
@@ -75,7 +76,7 @@ struct EndpointTests {
   func description(example: Example) throws {
     var expected = example.endpoint
     expected.credentials = nil
-    expected.tls = expected.tls.map { _ in RedisTLS() }
+    expected.tls = expected.tls.map { _ in ClientTLS() }
     let text = "\(example.endpoint)"
     // Without a password, the user says nothing.
     let url = text.split(separator: "@").last.map { rest in

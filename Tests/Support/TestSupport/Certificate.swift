@@ -10,6 +10,8 @@ package struct Certificate {
   package enum Name: String, CaseIterable, Sendable {
     case loopback = "IP:127.0.0.1"
     case other = "DNS:other.example"
+    /// Valid in January 2020.
+    case expired = "IP:127.0.0.1,DNS:expired.example"
   }
 
   package let file: URL
@@ -20,13 +22,44 @@ package struct Certificate {
     let id = UUID().uuidString
     file = folder.appendingPathComponent("\(id).pem")
     key = folder.appendingPathComponent("\(id).key")
-    let openssl = try await Command(words: [
-      "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
-      "2",
-      "-subj", "/CN=HTTPCacheEngine test", "-addext", "subjectAltName=\(name.rawValue)", "-keyout", key.path,
-      "-out", file.path,
-    ]).run()
-    guard openssl.status == 0 else { throw Failure(description: openssl.output) }
+    let subject = [
+      "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=HTTPCacheEngine test",
+      "-addext", "subjectAltName=\(name.rawValue)", "-keyout", key.path,
+    ]
+    if name != .expired {
+      try await Self.openssl(["req", "-x509", "-days", "2", "-out", file.path] + subject)
+      return
+    }
+    // `req` knows no dates.
+    let request = folder.appendingPathComponent("\(id).csr")
+    try await Self.openssl(["req", "-out", request.path] + subject)
+    let issuer = folder.appendingPathComponent("\(id).cnf")
+    try Data(
+      """
+      [ca]
+      default_ca = a
+      [a]
+      database = \(folder.path)/\(id).db
+      new_certs_dir = \(folder.path)
+      rand_serial = yes
+      default_md = sha256
+      policy = p
+      copy_extensions = copy
+      [p]
+      commonName = supplied
+
+      """.utf8
+    ).write(to: issuer)
+    try Data().write(to: folder.appendingPathComponent("\(id).db"))
+    try await Self.openssl([
+      "ca", "-selfsign", "-batch", "-notext", "-config", issuer.path, "-startdate", "20200101000000Z",
+      "-enddate", "20200201000000Z", "-keyfile", key.path, "-in", request.path, "-out", file.path,
+    ])
+  }
+
+  private static func openssl(_ words: [String]) async throws {
+    let command = try await Command(words: ["openssl"] + words).run()
+    guard command.status == 0 else { throw Failure(description: command.output) }
   }
 
   private init(_ content: Content, in folder: URL) throws {

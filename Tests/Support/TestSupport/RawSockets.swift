@@ -5,6 +5,7 @@ import Foundation
 import Loopback
 import NIOCore
 import NIOPosix
+import NIOSSL
 
 package typealias RawChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
@@ -77,6 +78,13 @@ package struct Conversation {
     try await (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
   }
 
+  /// Closes the socket of an encrypted connection without a word in TLS.
+  package func cutOff() async throws {
+    try await channel.eventLoop.submit { [channel] in
+      try channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self).close(promise: nil)
+    }.get()
+  }
+
   package func closeHalf() async throws {
     try await channel.close(mode: .output)
   }
@@ -108,9 +116,15 @@ package final class RawOrigin: Sendable {
   private let log: Recorder<String>
   private let connections: EventCount
 
-  package static func start(_ answering: @escaping Answering) async throws -> RawOrigin {
+  /// - Parameter encryption: returns what encrypts a new connection; `nil` if nothing does.
+  package static func start(
+    encryption: (@Sendable () throws -> NIOSSLContext)? = nil, _ answering: @escaping Answering
+  ) async throws -> RawOrigin {
     let (log, connections) = (Recorder<String>(), EventCount())
-    let server = try await LoopbackServer.start { _ in
+    let server = try await LoopbackServer.start { channel in
+      guard let encryption else { return }
+      try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+      try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: encryption()))
     } serve: { inbound, outbound, channel in
       connections.next()
       let conversation = Conversation(channel: channel, input: inbound.makeAsyncIterator(), output: outbound)

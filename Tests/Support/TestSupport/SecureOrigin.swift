@@ -87,10 +87,21 @@ package final class SecureOrigin: Sendable {
   }
 
   private static func context(_ certificate: Certificate, _ offered: [Version]) throws -> NIOSSLContext {
+    try certificate.serverContext { $0.applicationProtocols = offered.map(\.rawValue) }
+  }
+}
+
+extension Certificate {
+  /// What a server with this certificate encrypts its connections with.
+  package func serverContext(_ configure: (inout TLSConfiguration) throws -> Void = { _ in }) throws
+    -> NIOSSLContext
+  {
     var configuration = TLSConfiguration.makeServerConfiguration(
-      certificateChain: try NIOSSLCertificate.fromPEMFile(certificate.file.path).map { .certificate($0) },
-      privateKey: .privateKey(try NIOSSLPrivateKey(file: certificate.key.path, format: .pem)))
-    configuration.applicationProtocols = offered.map(\.rawValue)
+      certificateChain: try NIOSSLCertificate.fromPEMFile(file.path).map { .certificate($0) },
+      privateKey: .privateKey(try NIOSSLPrivateKey(file: key.path, format: .pem)))
+    // A peer that ends a connection may be one that reads no more.
+    configuration.shutdownTimeout = .milliseconds(100)
+    try configure(&configuration)
     return try NIOSSLContext(configuration: configuration)
   }
 }

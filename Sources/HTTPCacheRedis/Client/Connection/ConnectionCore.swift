@@ -4,7 +4,7 @@
 import CacheMutex
 import NIOCore
 import NIOPosix
-import NIOSSL
+import TransportSecurity
 
 /// The part of a ``RedisConnection`` that lives on its event loop: it connects, sends requests and receives replies.
 final class ConnectionCore: ChannelInboundHandler {
@@ -71,9 +71,7 @@ final class ConnectionCore: ChannelInboundHandler {
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           if let tls {
-            let name = tls.serverName ?? server.nameForTLS
-            try channel.pipeline.syncOperations.addHandler(
-              NIOSSLClientHandler(context: tls.context, serverHostname: name))
+            try channel.pipeline.syncOperations.addHandler(tls.makeHandler(to: server.host))
           }
           try channel.pipeline.syncOperations.addHandler(core.value)
         }

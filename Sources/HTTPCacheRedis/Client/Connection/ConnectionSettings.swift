@@ -2,23 +2,17 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import NIOCore
-import NIOSSL
+import TransportSecurity
 
 /// What all connections of a client have in common.
 struct ConnectionSettings: Sendable {
-  struct TLS: Sendable {
-    var context: NIOSSLContext
-    /// The name that the certificate must have instead of the host's.
-    var serverName: String?
-  }
-
   /// The user and the password, if there is one.
   var credentials: RedisCredentials?
   var database: Int
   /// Whether a server that is not a primary is refused.
   var requiresPrimary: Bool
   /// `nil` for unencrypted connections.
-  var tls: TLS?
+  var tls: ClientContext?
   /// The time for the connection, TLS and the first commands together.
   var connectTimeout: TimeAmount
   /// How long a server may be silent while it owes a reply, beyond the time limit of the request.
@@ -38,10 +32,12 @@ extension RedisSharedTier.Configuration {
 
   func settings(_ counters: RedisCounters) throws(RedisError) -> ConnectionSettings {
     let requiresPrimary = if case .sentinel = endpoint.mode { true } else { false }
-    let tls: ConnectionSettings.TLS? =
-      if let tls = endpoint.tls { .init(context: try tls.makeContext(), serverName: tls.serverName) } else {
-        nil
-      }
+    let tls: ClientContext?
+    do throws(ClientTLS.Fault) {
+      tls = if let tls = endpoint.tls { try ClientContext(tls) } else { nil }
+    } catch {
+      throw RedisError(.invalidConfiguration, error.description)
+    }
     return ConnectionSettings(
       credentials: endpoint.credentials,
       database: endpoint.database,

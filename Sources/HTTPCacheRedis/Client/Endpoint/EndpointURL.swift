@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheEngine
+import TransportSecurity
 
 /// The parts of a URL that may name several hosts. They are still percent-encoded.
 struct EndpointURL {
@@ -69,14 +70,14 @@ struct EndpointOptions {
     }
   }
 
-  mutating func takeTLS() throws(RedisError) -> RedisTLS {
-    var tls = RedisTLS()
+  mutating func takeTLS() throws(RedisError) -> ClientTLS {
+    var tls = ClientTLS()
     tls.issuersFile = take("ca")
     tls.certificateFile = take("cert")
     tls.keyFile = take("key")
     tls.serverName = take("name")
     if let text = take("verify") {
-      guard let verification = RedisTLS.Verification(rawValue: text) else {
+      guard let verification = ClientTLS.Verification(rawValue: text) else {
         throw .invalid("expected verify=full, verify=issuer or verify=none")
       }
       tls.verification = verification

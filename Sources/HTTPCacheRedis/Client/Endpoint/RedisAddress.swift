@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import NIOCore
-
 /// Where a server listens.
 package enum RedisAddress: Hashable, Sendable, CustomStringConvertible {
   /// A host, by name or by IP address without brackets, and a TCP port.
@@ -17,11 +15,6 @@ package enum RedisAddress: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// The name that the server's certificate must have; `nil` for an IP address, which TLS does not announce.
-  var nameForTLS: String? {
-    guard case .tcp(let host, _) = self, (try? SocketAddress(ipAddress: host, port: 0)) == nil else {
-      return nil
-    }
-    return host
-  }
+  /// The name or the address of a host; `nil` for a socket of this machine.
+  var host: String? { if case .tcp(let host, _) = self { host } else { nil } }
 }

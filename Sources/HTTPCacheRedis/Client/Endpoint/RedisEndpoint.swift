@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import TransportSecurity
+
 /// The servers to connect to, and as which user.
 package struct RedisEndpoint: Hashable, Sendable {
   /// How the addresses lead to the server of a command.
@@ -24,11 +26,11 @@ package struct RedisEndpoint: Hashable, Sendable {
   /// The number of the database (default: 0).
   package var database: Int
   /// How connections are encrypted; `nil` for unencrypted connections.
-  package var tls: RedisTLS?
+  package var tls: ClientTLS?
 
   package init(
     _ addresses: [RedisAddress], mode: Mode = .single, credentials: RedisCredentials? = nil,
-    database: Int = 0, tls: RedisTLS? = nil
+    database: Int = 0, tls: ClientTLS? = nil
   ) {
     self.addresses = addresses
     self.mode = mode

@@ -53,9 +53,26 @@ struct CommandErrorTests {
       "--origin a:8000", 64,
       "httpcache: --origin: expected a URL such as http://127.0.0.1:8000, found 'a:8000'"),
     .options(
-      "--origin https://a", 64,
-      "httpcache: --origin: https origins are not supported; use http, and put a TLS terminator in front of the origin"
+      "--origin ftp://a", 64, "httpcache: --origin: expected http or https, found 'ftp'"),
+    .options(
+      "--origin http://a --origin-ca ca.pem", 64,
+      "httpcache: --origin-ca is for an origin with https; write https in --origin, or remove the option"),
+    .options(
+      "--origin http://a --origin-accept-any-certificate", 64,
+      "httpcache: --origin-accept-any-certificate is for an origin with https; write https in --origin, or remove the option"
     ),
+    .options(
+      "--origin https://a --origin-ca missing.pem", 64,
+      "httpcache: --origin-ca: cannot read certificates in PEM from missing.pem"),
+    .options(
+      "--origin https://a --origin-key missing.pem", 64,
+      "httpcache: --origin-key: a client certificate needs two files: the certificate and its key"),
+    .options(
+      "--origin https://a --origin-server-name 192.0.2.1", 64,
+      "httpcache: --origin-server-name: expected a host name, found '192.0.2.1'"),
+    .file(
+      "origin: https://a\norigin-certificate: missing.pem\norigin-key: missing.pem\n",
+      "proxy.yaml:2: origin-certificate: cannot read certificates in PEM from missing.pem"),
     .options(
       "--origin http://a:81/path", 64,
       "httpcache: --origin: expected a host and a port only; use http://a:81"),

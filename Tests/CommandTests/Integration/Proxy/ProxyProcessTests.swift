@@ -199,6 +199,37 @@ struct ProxyProcessTests {
     }
   }
 
+  @Test(
+    "SIGHUP reads the certificates for the origin again, with and without a configuration file",
+    .enabled("needs the command openssl, to make certificates") { await Certificate.canBeMade() },
+    arguments: [true, false])
+  func certificates(hasFile: Bool) async throws {
+    try await withTemporaryFolder { folder in
+      let own = try await Certificate.shared(in: folder)
+      let other = try await Certificate.shared(in: folder, for: .other)
+      let issuers = folder.appendingPathComponent("issuers.pem")
+      try FileManager.default.copyItem(at: other.file, to: issuers)
+      try await SecureOrigin.with(own, offering: [.http1]) { _ in
+        .init(fields: Self.cacheable, body: "hello")
+      } test: { origin in
+        let url = try origin.url("")
+        let file = try folder.write("origin: \(url)\norigin-ca: \(issuers.path)\n", to: "proxy.yaml")
+        let settings = hasFile ? ["--config", file] : ["--origin", url, "--origin-ca", issuers.path]
+        try await CommandProcess.run(["proxy", "--listen", "127.0.0.1:0"] + settings) { proxy in
+          let ports = try await proxy.ports()
+          #expect(try await ports.get().contains("error=tls_certificate_error"))
+          try FileManager.default.removeItem(at: issuers)
+          proxy.signal(SIGHUP)
+          try await proxy.says("SIGHUP: the configuration is unchanged: ")
+          try FileManager.default.copyItem(at: own.file, to: issuers)
+          proxy.signal(SIGHUP)
+          try await proxy.says("SIGHUP: certificates and keys were read again")
+          #expect(try await ports.get().hasSuffix("\r\n\r\nhello"))
+        }
+      }
+    }
+  }
+
   @Test("SIGUSR1 reopens the access log")
   func rotation() async throws {
     try await withOrigin { origin in

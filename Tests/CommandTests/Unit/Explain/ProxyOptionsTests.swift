@@ -207,7 +207,9 @@ struct ProxyOptionsTests {
   @Test(
     "Missing, invalid and contradictory options are refused",
     arguments: [
-      [], ["--origin", "127.0.0.1:8000"], ["--origin", "https://a"], ["--origin", "http://a/path"],
+      [], ["--origin", "127.0.0.1:8000"], ["--origin", "ftp://a"], ["--origin", "http://a/path"],
+      ["--origin", "http://a", "--origin-ca", "a.pem"],
+      ["--origin", "https://a", "--origin-ca", "/none.pem"],
       ["--origin", "http://a", "--listen", "8080"], ["--origin", "http://a", "--listen", "a:70000"],
       ["--origin", "http://a", "--name", "a b"], ["--origin", "http://a", "--origin-timeout", "0"],
       ["--origin", "http://a", "--connections", "0"], ["--origin", "http://a", "--scheme", "ftp"],

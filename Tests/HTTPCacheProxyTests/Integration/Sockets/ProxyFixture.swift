@@ -6,6 +6,7 @@ import HTTPCaching
 import Logging
 import NIOCore
 import NIOPosix
+import NIOSSL
 import TestSupport
 import Testing
 
@@ -22,10 +23,11 @@ struct ProxyFixture: Sendable {
     rules setRules: (inout CacheEngine.Configuration) -> Void = { _ in },
     cache configureCache: (inout HTTPCache.Configuration) -> Void = { _ in },
     logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+    encryption: (@Sendable () throws -> NIOSSLContext)? = nil,
     origin answering: @escaping RawOrigin.Answering,
     _ body: (ProxyFixture) async throws -> Void
   ) async throws {
-    let origin = try await RawOrigin.start(answering)
+    let origin = try await RawOrigin.start(encryption: encryption, answering)
     do {
       var configuration = ProxyConfiguration(
         listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
@@ -82,12 +84,11 @@ extension ProxyConfiguration.Timeouts {
   static var patient: Self {
     var timeouts = Self()
     for path in [
-      \Self.head, \.idle, \.stall, \.connect, \.response, \.originIdle, \.originQueue, \.originProbe,
-      \.expect,
-      \.drain,
+      \Self.head, \.idle, \.stall, \.connect, \.response, \.originQueue, \.originProbe, \.expect, \.drain,
     ] {
       timeouts[keyPath: path] = .seconds(600)
     }
+    timeouts.originIdle = .seconds(600)
     return timeouts
   }
 }

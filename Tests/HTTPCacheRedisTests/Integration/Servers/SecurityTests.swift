@@ -6,6 +6,7 @@ import HTTPCacheRedis
 import Loopback
 import TestSupport
 import Testing
+import TransportSecurity
 
 @Suite("Users and passwords", .needsRedis, .timeLimit(.minutes(5)))
 struct AuthenticationTests {
@@ -111,7 +112,7 @@ struct TLSServer: Sendable {
   static func inTurn(_ name: Certificate.Name = .loopback) -> SharedServers<TLSServer> {
     switch name {
     case .loopback: loopback
-    case .other: other
+    case .other, .expired: other
     }
   }
 
@@ -148,7 +149,7 @@ struct TLSTests {
 
   struct Trust: CustomTestStringConvertible, Sendable {
     var name: Certificate.Name
-    var verification: RedisTLS.Verification
+    var verification: ClientTLS.Verification
     var knowsIssuer: Bool
     var isAccepted: Bool
     var testDescription: String {
@@ -211,7 +212,7 @@ struct TLSTests {
   func mismatch() async throws {
     try await withDatabase { (own: RedisEndpoint) async throws in
       var endpoint = own
-      endpoint.tls = RedisTLS()
+      endpoint.tls = ClientTLS()
       // The server waits for the end of a line, and the client for the connect timeout.
       try await withClient(endpoint, { $0.connectTimeout = .milliseconds(200) }) {
         (client: RedisClient) async throws in
@@ -233,7 +234,7 @@ struct TLSTests {
   func files(option: String) async throws {
     try await withTemporaryFolder { folder in
       let certificate = try await Certificate(in: folder)
-      var tls = RedisTLS()
+      var tls = ClientTLS()
       tls.issuersFile = option == "ca" ? "/does/not/exist.pem" : nil
       tls.certificateFile = option == "cert" ? "/does/not/exist.pem" : certificate.file.path
       tls.keyFile = option == "key" ? "/does/not/exist.pem" : certificate.key.path
@@ -241,7 +242,7 @@ struct TLSTests {
       let error = #expect(throws: RedisError.self) { try RedisClient(.patient(endpoint)) }
       #expect(error?.code == .invalidConfiguration)
       #expect(error?.message.contains("/does/not/exist.pem") == true)
-      tls = RedisTLS()
+      tls = ClientTLS()
       tls.certificateFile = certificate.file.path
       let half = RedisEndpoint([.tcp(host: "h", port: 1)], tls: tls)
       #expect(throws: RedisError.self) { try RedisClient(.init(half)) }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+/// How connections to a server are encrypted.
+package struct ClientTLS: Hashable, Sendable {
+  /// What of the server's certificate is checked.
+  package enum Verification: String, Hashable, Sendable {
+    /// The issuer and the name.
+    case full
+    /// The issuer.
+    case issuer
+    /// Nothing: an attacker that redirects the connection can read it.
+    case none
+  }
+
+  /// What of the server's certificate is checked (default: issuer and name).
+  package var verification = Verification.full
+  /// A PEM file with the trusted issuers; `nil` for those of the system.
+  package var issuersFile: String?
+  /// A PEM file with the client's certificate chain; `nil` for no certificate.
+  package var certificateFile: String?
+  /// A PEM file with the private key of the client's certificate.
+  package var keyFile: String?
+  /// The name that the server is asked for, and that its certificate must have; `nil` for the host that is connected to.
+  package var serverName: String?
+
+  package init() {}
+
+  /// Why connections cannot be encrypted so.
+  package struct Fault: Error, CustomStringConvertible {
+    /// The setting with the error.
+    package enum Part: Sendable {
+      case issuers
+      case certificate
+      case key
+      case serverName
+      /// The program was built without TLS.
+      case build
+    }
+
+    package var part: Part
+    package var description: String
+
+    package init(_ part: Part, _ description: String) {
+      (self.part, self.description) = (part, description)
+    }
+  }
+}
