@@ -2,12 +2,14 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
+import HTTPCacheEngine
 import HTTPCacheObserving
 import HTTPCaching
 import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
+import TransportSecurity
 
 #if !Proxy
   #error("HTTPCacheProxy needs the trait Proxy: pass --traits Proxy or set it in your .package")
@@ -22,8 +24,8 @@ import ServiceLifecycle
 /// try await proxy.run()    // until the task is cancelled, or the service group shuts down gracefully
 /// ```
 ///
-/// It speaks HTTP/1.1 to both sides, and TLS to the origin if ``ProxyConfiguration/originTLS`` is set. All rules of caching
-/// are in the cache.
+/// It speaks HTTP/1.1 to both sides, and TLS with ``ProxyConfiguration/tls`` and ``ProxyConfiguration/originTLS``. All rules
+/// of caching are in the cache.
 public final class CachingProxy: ServiceLifecycle.Service {
   /// The configuration that the proxy was made with; ``update(_:)`` does not change it.
   public let configuration: ProxyConfiguration
@@ -74,8 +76,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
     (stopping, stopSignal) = AsyncStream.makeStream()
   }
 
-  /// Returns the addresses that clients and, after them, administrators connect to, once they are open; `nil` if the
-  /// proxy ended before. Call it once.
+  /// Returns the addresses that clients, administrators, and clients that will be redirected connect to, in this order, once
+  /// they are open; `nil` if the proxy ended before. Call it once.
   public func addresses() async -> [ProxyConfiguration.Address]? {
     for await addresses in isBound { return addresses }
     return nil
@@ -159,7 +161,11 @@ public final class CachingProxy: ServiceLifecycle.Service {
       .serverChannelOption(.backlog, value: 4096)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .accepting(in: connections)
-      .childChannelInitializer { channel in
+    /// - Parameter service: returns what the connections of a port do with requests.
+    @Sendable func serve(
+      _ service: @escaping @Sendable () -> ClientConnection.Service, encrypted: Bool
+    ) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
+      { channel in
         channel.eventLoop.makeCompletedFuture {
           let reads = ReadBuffer.current
           // Options of the bootstrap would be set one by one, each with a future: 4 µs for a connection.
@@ -170,32 +176,59 @@ public final class CachingProxy: ServiceLifecycle.Service {
             try options.setOption(
               .recvAllocator, value: TransitReadAllocator(transit: transit, shared: reads, first: 1 << 10))
           }
-          let connection = ClientConnection(
-            context, on: channel.eventLoop, reads: reads, isAtSocket: true,
-            log: log?.lines(of: channel.eventLoop))
-          try channel.pipeline.syncOperations.addHandler(connection)
-          connection.place = connections.add(channel, connection)
+          let make = {
+            (client: ConnectionOpening.Client?, service: ClientConnection.Service, isAtSocket: Bool) in
+            ClientConnection(
+              context, on: channel.eventLoop, reads: reads, isAtSocket: isAtSocket, service: service,
+              client: client, log: log?.lines(of: channel.eventLoop))
+          }
+          guard encrypted || context.configuration.expectsProxyHeader else {
+            let connection = make(nil, service(), true)
+            try channel.pipeline.syncOperations.addHandler(connection)
+            connection.place = connections.add(channel, connection)
+            return
+          }
+          let opening = ConnectionOpening(
+            context, encryption: encrypted ? context.settings.encryption.clients : nil, service: service(),
+            makeConnection: make)
+          try channel.pipeline.syncOperations.addHandler(opening)
+          opening.place = connections.add(channel, opening)
         }
       }
-    let server = try await Self.listening(on: configuration.listen, .clients) {
-      try await bootstrap.bind(host: $0.host, port: $0.port).get()
     }
+    let server = try await Self.listening(on: configuration.listen, .clients) {
+      try await bootstrap.childChannelInitializer(serve({ .answers }, encrypted: configuration.tls != nil))
+        .bind(host: $0.host, port: $0.port).get()
+    }
+    // The servers that are open, in the order of their addresses.
+    var servers = [server]
     let administration = AdminServer(context)
     var admin: (any Channel)?
-    if let address = configuration.admin {
-      do {
-        admin = try await Self.listening(on: address, .administrators) {
+    do {
+      if let address = configuration.admin {
+        let channel = try await Self.listening(on: address, .administrators) {
           try await administration.bind($0, group: group)
         }
-      } catch {
-        try? await server.close()
-        await Self.pass(group)
-        await connections.drain(within: .zero)
-        await origin.close()
-        throw error
+        admin = channel
+        servers.append(channel)
       }
+      if let address = configuration.redirect {
+        let port = configuration.redirectPort ?? server.localAddress?.port ?? 443
+        servers.append(
+          try await Self.listening(on: address, .redirects) {
+            try await bootstrap.childChannelInitializer(serve({ .redirects(port: port) }, encrypted: false))
+              .bind(host: $0.host, port: $0.port).get()
+          })
+      }
+    } catch {
+      for server in servers { try? await server.close() }
+      await Self.pass(group)
+      await administration.closeConnections()
+      await connections.drain(within: .zero)
+      await origin.close()
+      throw error
     }
-    let addresses = [server, admin].compactMap { $0?.localAddress }.map {
+    let addresses = servers.compactMap(\.localAddress).map {
       ProxyConfiguration.Address(host: $0.ipAddress ?? "", port: $0.port ?? 0)
     }
     logger.info(
@@ -203,8 +236,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
       metadata: [
         "listen": "\(addresses[0])",
         "origin": "\(configuration.originTLS == nil ? "http" : "https")://\(configuration.origin)",
-        "admin": "\(addresses.count > 1 ? addresses[1].description : "none")",
+        "admin": "\(admin == nil ? "none" : addresses[1].description)",
       ])
+    logCertificates()
     Self.checkDescriptors(settings.value, logger)
     if configuration.originTLS?.acceptsAnyCertificate == true {
       logger.warning(
@@ -224,7 +258,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     logger.info(
       "stopping", metadata: ["connections": "\(statistics.openConnections)", "within": "\(time)"])
     context.isDraining.store(true, ordering: .relaxed)
-    try? await server.close()
+    for server in servers where server !== admin { try? await server.close() }
     await Self.pass(group)
     let endsAtOnce = phase.withLock { phase in
       if case .ending = phase { return true }
@@ -308,8 +342,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   /// Applies the settings that can change while the proxy serves: `limits`, `timeouts`, `adminToken`, `trustedPeers`,
-  /// `trustedFields`, and `originTLS` if it is set already. The rest of `configuration` is ignored. Files that `originTLS`
-  /// names are read again.
+  /// `trustedFields`, and `tls` and `originTLS` if they are set already. The rest of `configuration` is ignored. Files of
+  /// certificates and keys are read again.
   ///
   /// Limits of a request's head, trusted peers, and the time-outs of a connection to the origin apply to connections
   /// made from then on.
@@ -317,5 +351,22 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// - Throws: ``ProxyConfiguration/ValidationError``; then nothing has changed.
   public func update(_ configuration: ProxyConfiguration) throws {
     try settings.update(configuration)
+    logCertificates()
+  }
+
+  /// Logs until when the certificates for clients are valid; as a warning if that is soon.
+  private func logCertificates() {
+    let now = SystemCacheClock.shared.now.seconds
+    for certificate in settings.encryption.clients?.certificates ?? [] {
+      let isSoon = certificate.lastSecond - now < 14 * 86_400
+      logger.log(
+        level: isSoon ? .warning : .info,
+        certificate.lastSecond < now
+          ? "a certificate has expired" : isSoon ? "a certificate expires soon" : "certificate",
+        metadata: [
+          "file": "\(certificate.file)", "names": "\(certificate.names.joined(separator: " "))",
+          "until": "\(HTTPDate(secondsSince1970: certificate.lastSecond).fieldValue)",
+        ])
+    }
   }
 }

@@ -25,24 +25,4 @@ package struct ClientTLS: Hashable, Sendable {
   package var serverName: String?
 
   package init() {}
-
-  /// Why connections cannot be encrypted so.
-  package struct Fault: Error, CustomStringConvertible {
-    /// The setting with the error.
-    package enum Part: Sendable {
-      case issuers
-      case certificate
-      case key
-      case serverName
-      /// The program was built without TLS.
-      case build
-    }
-
-    package var part: Part
-    package var description: String
-
-    package init(_ part: Part, _ description: String) {
-      (self.part, self.description) = (part, description)
-    }
-  }
 }

@@ -6,6 +6,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import TransportSecurity
 
 /// The admin port: metrics, a status page, health, readiness, and purging.
 final class AdminServer: Sendable {
@@ -34,6 +35,10 @@ final class AdminServer: Sendable {
       .accepting(in: connections)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
+          if context.configuration.adminUsesTLS, let encryption = context.settings.encryption.clients {
+            let deadline = channel.eventLoop.now + context.settings.value.timeouts.head.timeAmount
+            try encryption.encrypt(channel, by: deadline) { _ in }
+          }
           let connection = AdminConnection(context)
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
           try channel.pipeline.syncOperations.addHandler(connection)

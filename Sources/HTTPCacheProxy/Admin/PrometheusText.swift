@@ -4,6 +4,7 @@
 import HTTPCacheObserving
 import HTTPCacheStore
 import HTTPCaching
+import TransportSecurity
 
 /// The counters of the proxy and its store, in the Prometheus text format.
 struct PrometheusText {
@@ -67,6 +68,13 @@ struct PrometheusText {
       "httpcache_sent_bytes_total", "Bytes sent to clients, heads included.", statistics.bytesSent.value)
     counter("httpcache_connections_total", "Connections accepted.", statistics.connectionsAccepted.value)
     gauge("httpcache_connections", "Connections open.", statistics.openConnections)
+    family("httpcache_tls_handshakes_total", "counter", "Handshakes of TLS with clients, by result.")
+    sample("httpcache_tls_handshakes_total", [("result", "done")], statistics.handshakes.value)
+    for kind in TLSFailure.Kind.allCases where kind != .truncated {
+      sample(
+        "httpcache_tls_handshakes_total", [("result", kind.rawValue)],
+        statistics.failedHandshakes[kind]?.value ?? 0)
+    }
     counter(
       "httpcache_connections_idle_closed_total", "Idle connections closed to make room for others.",
       statistics.idleClosed.value)

@@ -6,9 +6,15 @@ import TransportSecurity
 
 /// The configuration of a running proxy; some of its settings may change.
 final class CurrentConfiguration: Sendable {
+  /// What encrypts new connections; `nil` if nothing does.
+  struct Encryption: Sendable {
+    var origin: ClientContext?
+    var clients: ServerContext?
+  }
+
   private struct State {
     var value: ProxyConfiguration
-    var originContext: ClientContext?
+    var encryption = Encryption()
     var onChange: [@Sendable (ProxyConfiguration) -> Void] = []
   }
 
@@ -20,21 +26,30 @@ final class CurrentConfiguration: Sendable {
 
   var value: ProxyConfiguration { state.withLock { $0.value } }
 
-  /// What encrypts new connections to the origin; `nil` if nothing does.
-  var originContext: ClientContext? { state.withLock { $0.originContext } }
+  var encryption: Encryption { state.withLock { $0.encryption } }
 
   /// Reads the files that the configuration names.
   func readFiles() throws {
-    let context = try Self.originContext(value)
-    state.withLock { $0.originContext = context }
+    let encryption = try Self.encryption(value)
+    state.withLock { $0.encryption = encryption }
   }
 
-  private static func originContext(_ configuration: ProxyConfiguration) throws -> ClientContext? {
-    do throws(ClientTLS.Fault) {
-      return if let tls = configuration.originTLS { try ClientContext(tls.client) } else { nil }
-    } catch {
-      throw ProxyConfiguration.ValidationError("originTLS: \(error)")
+  private static func encryption(_ configuration: ProxyConfiguration) throws -> Encryption {
+    var encryption = Encryption()
+    func read<Context>(_ name: String, _ body: () throws(TLSFault) -> Context) throws -> Context {
+      do throws(TLSFault) {
+        return try body()
+      } catch {
+        throw ProxyConfiguration.ValidationError("\(name): \(error)")
+      }
     }
+    if let tls = configuration.originTLS {
+      encryption.origin = try read("originTLS") { () throws(TLSFault) in try ClientContext(tls.client) }
+    }
+    if let tls = configuration.tls {
+      encryption.clients = try read("tls") { () throws(TLSFault) in try ServerContext(tls.server) }
+    }
+    return encryption
   }
 
   /// Calls `body` after each change, for as long as the proxy exists.
@@ -46,11 +61,12 @@ final class CurrentConfiguration: Sendable {
   func update(_ configuration: ProxyConfiguration) throws {
     var value = value
     if value.originTLS != nil, let tls = configuration.originTLS { value.originTLS = tls }
+    if value.tls != nil, let tls = configuration.tls { value.tls = tls }
     // Outside the lock: it reads files.
-    let (originTLS, originContext) = (value.originTLS, try Self.originContext(value))
+    let (originTLS, tls, encryption) = (value.originTLS, value.tls, try Self.encryption(value))
     let observers = try state.withLock { state in
       value = state.value
-      value.originTLS = originTLS
+      (value.originTLS, value.tls) = (originTLS, tls)
       value.limits = configuration.limits
       value.timeouts = configuration.timeouts
       value.adminToken = configuration.adminToken
@@ -58,7 +74,7 @@ final class CurrentConfiguration: Sendable {
       value.trustedFields = configuration.trustedFields
       try value.validate()
       state.value = value
-      state.originContext = originContext
+      state.encryption = encryption
       return state.onChange
     }
     for observer in observers { observer(value) }

@@ -20,6 +20,8 @@ extension CachingProxy {
       case clients
       /// ``ProxyConfiguration/admin``.
       case administrators
+      /// ``ProxyConfiguration/redirect``.
+      case redirects
     }
 
     /// The address that could not be opened.

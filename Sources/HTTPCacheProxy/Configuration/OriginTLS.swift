@@ -36,7 +36,7 @@ extension ProxyConfiguration {
     }
 
     /// Reads the files.
-    package func check() throws(ClientTLS.Fault) {
+    package func check() throws(TLSFault) {
       _ = try ClientContext(client)
     }
   }

@@ -64,12 +64,23 @@ public struct ProxyConfiguration: Sendable {
   public var origin: ProxyConfiguration.Address
   /// How connections to the origin are encrypted; `nil` if they are not (default: `nil`).
   public var originTLS: ProxyConfiguration.OriginTLS?
-  /// The scheme of the clients' URLs, which is a part of the key. Use `https` if a TLS terminator is in front.
-  public var scheme = "http"
+  /// How the connections of clients are encrypted; `nil` if they are not (default: `nil`).
+  public var tls: ProxyConfiguration.TLS?
+  /// The address to listen on for clients without TLS, which the proxy redirects to https (308); off by default. It needs
+  /// ``tls``.
+  public var redirect: ProxyConfiguration.Address?
+  /// The port for https that clients are redirected to; `nil` for that of ``listen`` (default: `nil`).
+  public var redirectPort: Int?
+  /// The scheme of the clients' URLs, which is a part of the key; `nil` for `https` with ``tls``, and `http` without (default:
+  /// `nil`). Use `https` if a TLS terminator is in front.
+  public var scheme: String?
+  var clientScheme: String { scheme ?? (tls == nil ? "http" : "https") }
   /// The name of the proxy in `Via` and `Proxy-Status`: a token.
   public var name = "httpcache"
   /// The address to listen on for metrics, status and purging; off by default.
   public var admin: ProxyConfiguration.Address?
+  /// Whether the admin port has TLS, too, with the certificates of ``tls`` (default: `false`).
+  public var adminUsesTLS = false
   /// The token that purging requires from other machines, as `Authorization: Bearer`. Without a token the admin port
   /// must be on loopback.
   public var adminToken: String?
@@ -119,7 +130,7 @@ public struct ProxyConfiguration: Sendable {
 
   /// Checks that the configuration is safe to run.
   ///
-  /// - Throws: ``ProxyConfiguration/ValidationError`` for an admin port that other machines can reach without a token, for
+  /// - Throws: ``ProxyConfiguration/ValidationError`` for settings of TLS without ``tls``, for an admin port that other machines can reach without a token, for
   ///   the PROXY protocol without trusted peers, for trusted fields that do not describe the client, and for limits that
   ///   let no request reach the origin.
   public func validate() throws {
@@ -127,6 +138,13 @@ public struct ProxyConfiguration: Sendable {
       throw ProxyConfiguration.ValidationError(
         "the PROXY protocol needs trusted peers: the addresses of the proxies that connect, such as 10.0.0.0/8"
       )
+    }
+    guard tls != nil || redirect == nil else {
+      throw ProxyConfiguration.ValidationError("redirect: expected TLS, which is missing; set certificates")
+    }
+    guard tls != nil || !adminUsesTLS else {
+      throw ProxyConfiguration.ValidationError(
+        "adminUsesTLS: expected TLS, which is missing; set certificates")
     }
     for name in trustedFields where FieldRole(name.lowercasedASCII) != .forwarding || name.contains("_") {
       throw ProxyConfiguration.ValidationError(

@@ -9,6 +9,8 @@ struct AccessLogEntry {
   /// The client's address, without its port.
   var client: String
   var minorVersion = 1
+  /// The version of TLS with the client; `nil` without it.
+  var tlsVersion: String?
   /// The bytes that could not be read as a request: the log has their first line.
   var unreadable: ByteBuffer?
   var status: Int

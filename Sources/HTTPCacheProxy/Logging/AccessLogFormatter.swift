@@ -112,6 +112,11 @@ struct AccessLogFormatter {
       line.append(firstLineOf: entry.unreadable, escape: .json)
       line.append("\"")
     }
+    if let version = entry.tlsVersion {
+      line.append(",\"tls\":\"")
+      line.append(token: version)
+      line.append("\"")
+    }
     line.append(",\"authority\":")
     line.append(json: request?.authority)
     line.append(",\"status\":")

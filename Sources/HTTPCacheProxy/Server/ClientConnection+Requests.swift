@@ -21,7 +21,6 @@ extension ClientConnection {
     while true {
       switch machine.next(isWritable: context.channel.isWritable) {
       case .nothing: return
-      case .proxyHeader: if !readProxyHeader(context) { return }
       case .head:
         do throws(MessageFault) {
           guard let request = try nextRequest() else {
@@ -33,26 +32,6 @@ extension ClientConnection {
         }
       case .content: if !readContent(context) { return }
       }
-    }
-  }
-
-  /// Removes the ``ProxyHeader`` from the beginning of the connection; `false` if it is missing or malformed.
-  private func readProxyHeader(_ context: ChannelHandlerContext) -> Bool {
-    do throws(MessageFault) {
-      guard case .complete(let sender, let length) = try ProxyHeader.parse(inbound.readableBytesView) else {
-        return false
-      }
-      inbound.moveReaderIndex(forwardBy: length)
-      switch sender {
-      case .peer: break
-      case .client(let client): forwarder = Forwarder(client, self.context.settings.value)
-      case .unknown: forwarder = Forwarder(nil, self.context.settings.value)
-      }
-      machine.proxyHeaderReceived()
-      return isAdmitted(context)
-    } catch {
-      reject(error.reason, context)
-      return false
     }
   }
 
@@ -94,7 +73,8 @@ extension ClientConnection {
     self.reader.reset()
     do throws(MessageFault) {
       var request = try ClientRequest(
-        head, reader, scheme: context.configuration.scheme, authority: context.authority)
+        head, reader, scheme: service == .answers ? context.configuration.clientScheme : "http",
+        authority: context.authority)
       // A request that the proxy answers itself is shown as received.
       if request.maxForwards == 0 {
         request.client = clientAddress
@@ -112,7 +92,8 @@ extension ClientConnection {
     // Reading the limit takes a lock.
     let limit = request.framing == .none ? 0 : self.context.settings.value.limits.requestBytes
     let answerer = machine.requestReceived(
-      .init(request), contentLimit: limit, isStopping: self.context.isDraining.load(ordering: .relaxed))
+      .init(request, service), contentLimit: limit,
+      isStopping: self.context.isDraining.load(ordering: .relaxed))
     if case .refusal(let action) = answerer { return perform(action, context, of: request) }
     current = Current(request: request, start: machine.progress)
     switch answerer {
@@ -186,12 +167,16 @@ extension ClientConnection {
     }
   }
 
-  /// RFC 9110 §7.6.2: the last recipient answers.
+  /// Answers a request that goes no further, because its port or its `Max-Forwards` says so (RFC 9110 §7.6.2).
   private func answerHere(_ request: ClientRequest, _ context: ChannelHandlerContext) {
     let (response, bytes) =
-      request.request.method == .trace
-      ? GeneratedResponse.trace(request.request, minorVersion: request.minorVersion)
-      : GeneratedResponse.options()
+      switch service {
+      case .refusesPlainText: GeneratedResponse.tlsRequired()
+      case .redirects(let port): GeneratedResponse.redirect(request.request, toPort: port)
+      case .answers where request.request.method == .trace:
+        GeneratedResponse.trace(request.request, minorVersion: request.minorVersion)
+      case .answers: GeneratedResponse.options()
+      }
     let head = ResponseHead(
       response, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
       length: bytes.count)
@@ -238,13 +223,13 @@ extension ClientConnection {
 }
 
 extension ClientConnectionStateMachine.Request {
-  init(_ request: ClientRequest) {
+  init(_ request: ClientRequest, _ service: ClientConnection.Service) {
     let method = request.request.method
     self.init(
       framing: request.framing, closes: request.closes, expectsContinue: request.expectsContinue,
       acceptsInterim: request.minorVersion > 0,
-      wantsUpgrade: request.upgrade != nil && method.rawValue != "PURGE",
-      isAnsweredHere: request.maxForwards == 0,
+      wantsUpgrade: request.upgrade != nil && method.rawValue != "PURGE" && service == .answers,
+      isAnsweredHere: request.maxForwards == 0 || service != .answers,
       isTrace: request.framing != .none && method == .trace)
   }
 }

@@ -57,9 +57,22 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     var decoder: BodyDecoder
   }
 
+  /// What the connection does with requests.
+  enum Service: Hashable {
+    /// It answers them.
+    case answers
+    /// It says that this port requires TLS.
+    case refusesPlainText
+    /// It redirects them to https.
+    ///
+    /// - Parameter port: the port for https.
+    case redirects(port: Int)
+  }
+
   private let liveCount = LiveCount(.clientConnection)
   let context: ProxyContext
   let loop: any EventLoop
+  let service: Service
   let writer: ResponseWriter
   /// The lines of the access log; `nil` without one.
   private let log: AccessLogLines?
@@ -68,6 +81,8 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   var forwarder: Forwarder?
   /// Whether the peer is a trusted proxy.
   private var isPeerTrusted = false
+  /// The version of TLS, for the log; `nil` without it.
+  private let tlsVersion: String?
   /// The timeouts of this connection; reading them takes a lock.
   var timeouts: ProxyConfiguration.Timeouts {
     let timeouts = context.settings.value.timeouts
@@ -110,13 +125,19 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   ///   - loop: the connection's event loop.
   ///   - reads: the buffer that the loop's connections read into.
   ///   - isAtSocket: whether the channel is that of a socket, and has no other handler.
+  ///   - client: what a ``ConnectionOpening`` has found out; `nil` if there was none.
   ///   - log: the log lines of the event loop.
   init(
     _ context: ProxyContext, on loop: any EventLoop, reads: ReadBuffer = ReadBuffer(),
-    isAtSocket: Bool = false, log: AccessLogLines? = nil
+    isAtSocket: Bool = false, service: Service = .answers, client: ConnectionOpening.Client? = nil,
+    log: AccessLogLines? = nil
   ) {
     self.context = context
     self.loop = loop
+    self.service = service
+    forwarder = client?.forwarder
+    isPeerTrusted = client?.isPeerTrusted == true
+    tlsVersion = client?.tlsVersion
     self.isAtSocket = isAtSocket
     self.reads = reads
     self.log = log
@@ -142,29 +163,18 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   }
 
   private func begin(_ context: ChannelHandlerContext) {
-    let expectsProxyHeader = self.context.configuration.expectsProxyHeader
-    guard machine.opened(expectsProxyHeader: expectsProxyHeader, at: now) else { return }
-    // Not `context.remoteAddress`, which asks the kernel.
-    let peer = IPAddress(context.channel.remoteAddress)
-    let settings = self.context.settings.value
-    let forwarder = Forwarder(peer, settings)
-    isPeerTrusted = forwarder.isTrusted
-    if expectsProxyHeader, !isPeerTrusted {
-      return reject("the peer \(peer.map { "\($0)" } ?? "unknown") is not trusted", context)
+    guard machine.opened(at: now) else { return }
+    if forwarder == nil {
+      // Not `context.remoteAddress`, which asks the kernel.
+      let own = Forwarder(IPAddress(context.channel.remoteAddress), self.context.settings.value)
+      isPeerTrusted = own.isTrusted
+      forwarder = own
+      guard own.mayHavePlace(place) else {
+        return reject("\(own.text) has too many connections", context)
+      }
     }
-    self.forwarder = forwarder
-    if !expectsProxyHeader, !isAdmitted(context) { return }
     checkTime(context)
     read(context)
-  }
-
-  /// Whether the client may have this connection; otherwise closes it. Trusted peers have as many as they need for their
-  /// clients.
-  func isAdmitted(_ context: ChannelHandlerContext) -> Bool {
-    guard let place, let forwarder, let address = forwarder.address, !forwarder.isTrusted else { return true }
-    if place.belongs(to: address) { return true }
-    reject("\(address) has too many connections", context)
-    return false
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -279,6 +289,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     log.append(
       AccessLogEntry(
         client: clientText(of: ended.request), minorVersion: ended.request.minorVersion,
+        tlsVersion: tlsVersion,
         status: ended.status, contentBytes: count, provenance: ended.provenance,
         microsecondsToHead: ended.hasHead ? ended.microsecondsToHead : nil,
         microseconds: (end - ended.start).nanoseconds / 1000, isAborted: isAborted),
@@ -305,6 +316,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     log.append(
       AccessLogEntry(
         client: clientText(of: request), minorVersion: request?.minorVersion ?? 1,
+        tlsVersion: tlsVersion,
         unreadable: unreadable ?? inbound, status: fault.status, contentBytes: contentBytes,
         provenance: Provenance(failure: fault), microsecondsToHead: time, microseconds: time,
         isAborted: false), request?.request)

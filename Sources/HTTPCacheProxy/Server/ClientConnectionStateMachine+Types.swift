@@ -8,11 +8,6 @@ extension ClientConnectionStateMachine {
   enum State: Hashable {
     /// There is no connection yet.
     case opening
-    /// A header of the PROXY protocol comes first. Its time-out is that for a request's head, or that for an idle
-    /// connection if it is shorter.
-    ///
-    /// - Parameter since: when the connection opened.
-    case proxyHeader(since: NIODeadline)
     /// The head of a request comes next.
     ///
     /// - Parameter since: when its first bytes arrived; `nil` before that.
@@ -80,7 +75,6 @@ extension ClientConnectionStateMachine {
 
   /// What the received bytes are.
   enum Input: Hashable {
-    case proxyHeader
     case head
     case content
     /// The bytes wait.

@@ -11,13 +11,13 @@ import NIOCore
 /// channel, and performs the actions.
 ///
 /// ```
-/// opening ──► proxyHeader ──► head ◄────┐
-///    └─────────────────────────►│       │ the response has ended, the connection persists
-///                               ▼       │
-///                           answering ──┤
-///                               │       │ the connection does not persist, or a request was refused
-///                               ▼       ▼
-///                            tunnel   ending ──► lingering ──► closed
+/// opening ──► head ◄────┐
+///               │       │ the response has ended, the connection persists
+///               ▼       │
+///           answering ──┤
+///               │       │ the connection does not persist, or a request was refused
+///               ▼       ▼
+///            tunnel   ending ──► lingering ──► closed
 /// ```
 ///
 /// The state is a trivial type: an event neither allocates nor retains.
@@ -44,17 +44,11 @@ struct ClientConnectionStateMachine {
   /// Records that the connection is open.
   ///
   /// - Returns: `false` if that was already known.
-  mutating func opened(expectsProxyHeader: Bool, at now: NIODeadline) -> Bool {
+  mutating func opened(at now: NIODeadline) -> Bool {
     guard case .opening = state else { return false }
     progress = now
-    state = expectsProxyHeader ? .proxyHeader(since: now) : .head(since: nil)
-    return true
-  }
-
-  /// Records that the header of the PROXY protocol is complete; requests follow.
-  mutating func proxyHeaderReceived() {
-    guard case .proxyHeader = state else { return }
     state = .head(since: nil)
+    return true
   }
 
   /// Ends a connection that must not be served, without a response.
@@ -69,7 +63,7 @@ struct ClientConnectionStateMachine {
   mutating func received(at now: NIODeadline) -> Reception {
     switch state {
     case .ending, .lingering, .closed: return .discard
-    case .opening, .proxyHeader, .head, .answering, .tunnel: break
+    case .opening, .head, .answering, .tunnel: break
     }
     // Bytes without a read request are delivered only because the end of the input follows. They are all that the
     // kernel has, and this connection will not process them.
@@ -81,7 +75,6 @@ struct ClientConnectionStateMachine {
 
   func next(isWritable: Bool) -> Input {
     switch state {
-    case .proxyHeader: .proxyHeader
     // The next request must wait while the client does not take its responses.
     case .head: isWritable ? .head : .nothing
     case .answering(let exchange): exchange.content == .whole ? .nothing : .content
@@ -92,7 +85,7 @@ struct ClientConnectionStateMachine {
   /// - Parameter hasBytes: whether earlier bytes still wait.
   func readDemand(isWritable: Bool, hasBytes: Bool) -> ReadDemand {
     switch state {
-    case .proxyHeader, .ending, .lingering: .read
+    case .ending, .lingering: .read
     case .head: isWritable ? .read : .none
     case .answering(let exchange):
       switch exchange.content {
@@ -342,7 +335,7 @@ struct ClientConnectionStateMachine {
       exchange.closes = true
       state = .answering(exchange)
       return .failContent(Self.brokenOff, closes: false)
-    case .opening, .proxyHeader: return end()
+    case .opening: return end()
     // Requests may wait here until the client takes the earlier responses.
     case .head: return isWritable ? end() : .none
     // The bytes before the end may contain further requests.
@@ -357,7 +350,7 @@ struct ClientConnectionStateMachine {
   private mutating func clientLeft() -> Action {
     inputIsClosed = true
     switch state {
-    case .opening, .proxyHeader, .head: return end()
+    case .opening, .head: return end()
     // The client may have closed because it has the whole response.
     case .answering(let exchange): return .close(isAborted: !exchange.isWhole)
     case .tunnel: return .close(isAborted: false)
@@ -370,7 +363,7 @@ struct ClientConnectionStateMachine {
   /// - Parameter hasBytes: whether earlier bytes still wait.
   mutating func stop(hasBytes: Bool) -> Action {
     switch state {
-    case .opening, .proxyHeader: return end()
+    case .opening: return end()
     // Not at once: a response may wait for the client to take it.
     case .head: return hasBytes ? .none : end()
     case .answering(var exchange):
@@ -384,7 +377,7 @@ struct ClientConnectionStateMachine {
   /// Whether no request is in progress, and no byte of the next one has arrived.
   var isIdle: Bool {
     switch state {
-    case .proxyHeader, .head(nil): true
+    case .head(nil): true
     case .opening, .head, .answering, .tunnel, .ending, .lingering, .closed: false
     }
   }
@@ -428,9 +421,6 @@ struct ClientConnectionStateMachine {
     let nextLook = now + PeerUptake.interval(within: timeouts.stall)
     switch state {
     case .opening, .tunnel, .lingering, .closed: return .none
-    case .proxyHeader(let since):
-      let deadline = since + Swift.min(timeouts.head, timeouts.idle).timeAmount
-      return deadline <= now ? rejected() : .armTimer(at: deadline)
     case .head(let since?):
       let deadline = since + timeouts.head.timeAmount
       if deadline > now { return .armTimer(at: deadline) }

@@ -37,7 +37,7 @@ struct Forwarder: Sendable {
     if let forName = Self.forName, let protoName = Self.protoName {
       own = (
         HTTPField(name: forName, value: text),
-        HTTPField(name: protoName, value: configuration.scheme)
+        HTTPField(name: protoName, value: configuration.clientScheme)
       )
     } else {
       own = nil
@@ -51,6 +51,12 @@ struct Forwarder: Sendable {
   private static let passedOn: Set = [
     "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded",
   ]
+
+  /// Whether the client may have this connection. Trusted peers have as many as they need for their clients.
+  func mayHavePlace(_ place: ConnectionPlace?) -> Bool {
+    guard let place, let address, !isTrusted else { return true }
+    return place.belongs(to: address)
+  }
 
   /// Adds the fields to a request.
   ///

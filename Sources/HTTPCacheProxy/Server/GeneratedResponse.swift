@@ -6,7 +6,8 @@ import HTTPCaching
 /// Responses that the proxy generates itself.
 enum GeneratedResponse {
   private static let phrases = [
-    200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+    200: "OK", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
+    404: "Not Found",
     405: "Method Not Allowed",
     408: "Request Timeout", 413: "Content Too Large", 414: "URI Too Long", 417: "Expectation Failed",
     421: "Misdirected Request",
@@ -71,6 +72,23 @@ enum GeneratedResponse {
     var response = HTTPResponse(status: .ok)
     response.headerFields[.contentType] = "message/http"
     return (response, Array((text + "\r\n").utf8)[...])
+  }
+
+  /// Returns the response to a request without TLS to a port with it.
+  static func tlsRequired() -> (HTTPResponse, ArraySlice<UInt8>) {
+    text(400, "400: this port requires TLS; use https.")
+  }
+
+  /// Returns the response that sends a client to the same target with https, with its method and content (RFC 9110 §15.4.9).
+  static func redirect(_ request: HTTPRequest, toPort port: Int) -> (HTTPResponse, ArraySlice<UInt8>) {
+    let authority = request.authority ?? ""
+    // An IPv6 address has brackets, and colons inside of them.
+    let isLiteral = authority.utf8.first == UInt8(ascii: "[")
+    let host = isLiteral ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
+    let target = "https://\(host)\(port == 443 ? "" : ":\(port)")\(request.path ?? "/")"
+    var (response, content) = text(308, "308: see \(target)")
+    response.headerFields[.location] = target
+    return (response, content)
   }
 
   static func options() -> (HTTPResponse, ArraySlice<UInt8>) {

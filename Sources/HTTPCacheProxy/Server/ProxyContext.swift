@@ -45,6 +45,6 @@ final class ProxyContext: Sendable {
     watch = OriginWatch(statistics, logger, clock: clock)
     recent = RecentFigures(Figures(statistics), clock: clock)
     let origin = configuration.origin.description
-    authority = Authority.normalized(origin, scheme: configuration.scheme) ?? origin
+    authority = Authority.normalized(origin, scheme: configuration.clientScheme) ?? origin
   }
 }

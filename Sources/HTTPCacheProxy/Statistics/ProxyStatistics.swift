@@ -4,6 +4,7 @@
 import HTTPCacheObserving
 import HTTPCaching
 import Synchronization
+import TransportSecurity
 
 /// Counts the proxy's work: exactly, for its admin port, and through swift-metrics for the embedding program.
 package final class ProxyStatistics: Sendable {
@@ -13,6 +14,13 @@ package final class ProxyStatistics: Sendable {
   /// Client connections accepted.
   package let connectionsAccepted = MetricCount("httpcache_connections_total")
   private let open = Atomic<Int>(0)
+  /// Handshakes of TLS with clients that have succeeded.
+  package let handshakes = MetricCount("httpcache_tls_handshakes_total", [("result", "done")])
+  /// Handshakes of TLS with clients that have failed, by the cause.
+  let failedHandshakes = Dictionary(
+    uniqueKeysWithValues: TLSFailure.Kind.allCases.map {
+      ($0, MetricCount("httpcache_tls_handshakes_total", [("result", $0.rawValue)]))
+    })
   /// Idle client connections that were closed to make room for others.
   package let idleClosed = MetricCount("httpcache_connections_idle_closed_total")
   /// Client connections that were closed because their address has too many with requests in progress.

@@ -513,7 +513,7 @@ final class OriginClient: Sendable {
     on loop: any EventLoop, within time: Duration, mayBecomeTunnel: Bool
   ) async throws(OriginError) -> OriginConnection.Handle {
     let configuration = settings.value
-    let encryption = settings.originContext
+    let encryption = settings.encryption.origin
     let (limits, deadline) = (configuration.limits.head, loop.now + time.timeAmount)
     var timeouts = configuration.timeouts
     timeouts.originIdle = timeouts.originIdleTime(isEncrypted: encryption != nil)

@@ -84,7 +84,12 @@ struct ProxyCommand: AsyncParsableCommand {
       Input.complain(DirectoryInput.text(of: error, isServed: true))
       throw ExitCode.failure
     } catch let error as CachingProxy.ListenError {
-      let option = error.purpose == .clients ? "listen" : "admin"
+      let option =
+        switch error.purpose {
+        case .clients: "listen"
+        case .administrators: "admin"
+        case .redirects: "redirect"
+        }
       Input.complain("cannot listen on \(error.address) (\(settings.place(of: option))): \(error.reason)")
       throw ExitCode.failure
     } catch {

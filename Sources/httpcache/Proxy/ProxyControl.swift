@@ -19,13 +19,15 @@ struct ProxyControl {
 
   /// The options that change without a restart. All others keep their values.
   static let changeable: Set<String> = [
-    "admin-token", "client-header-timeout", "client-idle-timeout", "connections", "connections-per-address",
-    "disk", "drain-timeout", "log", "maximum-fields", "maximum-head", "maximum-line", "maximum-request",
+    "admin-token", "certificate", "client-ca", "client-header-timeout", "client-idle-timeout", "connections",
+    "connections-per-address",
+    "disk", "drain-timeout", "key", "log", "maximum-fields", "maximum-head", "maximum-line",
+    "maximum-request",
     "memory", "origin-accept-any-certificate", "origin-between-bytes-timeout", "origin-ca",
     "origin-certificate", "origin-connect-timeout", "origin-connections", "origin-failures",
     "origin-first-byte-timeout", "origin-idle-connections", "origin-idle-timeout", "origin-key",
     "origin-probe-interval", "origin-queue", "origin-queue-timeout", "origin-server-name", "origin-timeout",
-    "rules", "stall-timeout", "trust", "trust-field", "upgrade-timeout",
+    "rules", "stall-timeout", "tls-minimum", "trust", "trust-field", "upgrade-timeout",
   ]
   /// Options that are checked together with another one.
   private static let companion = [
@@ -97,7 +99,9 @@ struct ProxyControl {
       if taken.contains("rules") { proxy.cache.rules = merged.rules }
       running = merged
       report(changes, taken: taken)
-      if resolved.proxy.originTLS != nil { logger.notice("SIGHUP: certificates and keys were read again") }
+      if resolved.proxy.originTLS != nil || resolved.proxy.tls != nil {
+        logger.notice("SIGHUP: certificates and keys were read again")
+      }
     } catch {
       logger.error("SIGHUP: the configuration is unchanged: \(error)")
     }

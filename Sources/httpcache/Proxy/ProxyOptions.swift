@@ -60,6 +60,45 @@ struct ProxyOptions: ParsableArguments {
   var listen = "127.0.0.1:8080"
 
   @Option(
+    help: ArgumentHelp(
+      """
+      PEM file with a certificate and those of its issuers: clients then connect to --listen with TLS. May be repeated: a \
+      client gets the certificate with the name that it asks for (SNI), or else the first one.
+      """, valueName: "file"),
+    completion: .file())
+  var certificate: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      PEM file with the private key of a --certificate, without a passphrase; one for each, in the same order (default: the \
+      file of the certificate).
+      """, valueName: "file"),
+    completion: .file())
+  var key: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "PEM file with issuers: clients must then have a certificate of one of them. Off by default.",
+      valueName: "file"),
+    completion: .file())
+  var clientCa: String?
+
+  @Option(help: "Lowest version of TLS that clients may use: 1.2 or 1.3.")
+  var tlsMinimum = TLSMinimum.tls12
+
+  @Option(
+    help: ArgumentHelp(
+      "Address without TLS whose clients are redirected to https (308); needs --certificate. Off by default.",
+      valueName: "host:port"))
+  var redirect: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Port for https that --redirect names (default: that of --listen).", valueName: "port"))
+  var redirectPort: Int?
+
+  @Option(
     name: .customLong("cache"),
     help: "Kind of cache: shared, cdn, which is shared and honours CDN-Cache-Control, or private.")
   var kind = ConformCommand.Kind.shared
@@ -122,6 +161,9 @@ struct ProxyOptions: ParsableArguments {
       "Address of /metrics, /status, /health, /ready and purging; off by default.", valueName: "host:port"))
   var admin: String?
 
+  @Flag(help: "Use TLS on the admin port, too, with the certificates of --certificate.")
+  var adminTls = false
+
   @Option(
     help: ArgumentHelp(
       "Bearer token that purging requires; needed for an admin address that is not loopback.",
@@ -148,8 +190,11 @@ struct ProxyOptions: ParsableArguments {
   @Option(help: "Name of the proxy in Via and Cache-Status.")
   var name = "httpcache"
 
-  @Option(help: "Scheme that clients use: http, or https if a TLS terminator is in front.")
-  var scheme = "http"
+  @Option(
+    help: ArgumentHelp(
+      "Scheme that clients use: http, or https if a TLS terminator is in front (default: https with --certificate, else http).",
+      valueName: "scheme"))
+  var scheme: String?
 
   @Option(
     help: ArgumentHelp(
@@ -409,9 +454,22 @@ struct ProxyOptions: ParsableArguments {
       throw ProxyConfiguration.ValidationError(
         "--name: expected letters, digits and -._ without spaces, found '\(name)'")
     }
-    guard scheme == "http" || scheme == "https" else {
+    if let scheme, scheme != "http", scheme != "https" {
       throw ProxyConfiguration.ValidationError("--scheme: expected http or https, found '\(scheme)'")
     }
+    proxy.tls = try clientTLS()
+    if let redirect {
+      proxy.redirect = try Self.address(redirect, "--redirect")
+      if let redirectPort, !(1...65_535).contains(redirectPort) {
+        throw ProxyConfiguration.ValidationError(
+          "--redirect-port: expected 1 to 65535, found \(redirectPort)")
+      }
+      proxy.redirectPort = redirectPort
+    } else if redirectPort != nil {
+      throw ProxyConfiguration.ValidationError(
+        "--redirect-port is for --redirect, which is missing; add --redirect, or remove it")
+    }
+    proxy.adminUsesTLS = adminTls
     proxy.timeouts.response = try Self.time(originTimeout, "--origin-timeout")
     proxy.timeouts.originFirstByte = try originFirstByteTimeout.map {
       try Self.time($0, "--origin-first-byte-timeout")
@@ -586,6 +644,40 @@ struct ProxyOptions: ParsableArguments {
     }
   }
 
+  private func clientTLS() throws -> ProxyConfiguration.TLS? {
+    guard !certificate.isEmpty else {
+      let given = [
+        key.isEmpty ? nil : "--key", clientCa.map { _ in "--client-ca" }, redirect.map { _ in "--redirect" },
+        adminTls ? "--admin-tls" : nil, tlsMinimum == .tls12 ? nil : "--tls-minimum",
+      ].compactMap(\.self)
+      if let option = given.first {
+        throw ProxyConfiguration.ValidationError(
+          "\(option) is for --certificate, which is missing; add --certificate, or remove it")
+      }
+      return nil
+    }
+    guard key.isEmpty || key.count == certificate.count else {
+      throw ProxyConfiguration.ValidationError(
+        "--key: expected one for each --certificate, found \(key.count) for \(certificate.count)")
+    }
+    var tls = ProxyConfiguration.TLS(
+      certificate.enumerated().map { .init(file: $1, keyFile: key.isEmpty ? nil : key[$0]) })
+    tls.clientIssuersFile = clientCa
+    tls.requiresTLS13 = tlsMinimum == .tls13
+    do throws(TLSFault) {
+      try tls.check()
+    } catch {
+      let option =
+        switch error.part {
+        case .issuers: "--client-ca"
+        case .key: key.isEmpty ? "--certificate" : "--key"
+        case .certificate, .serverName, .build: "--certificate"
+        }
+      throw ProxyConfiguration.ValidationError("\(option): \(error)")
+    }
+    return tls
+  }
+
   private func originTLS(_ isEncrypted: Bool) throws -> ProxyConfiguration.OriginTLS? {
     let given = [
       originCa.map { _ in "--origin-ca" }, originServerName.map { _ in "--origin-server-name" },
@@ -605,7 +697,7 @@ struct ProxyOptions: ParsableArguments {
     tls.keyFile = originKey
     tls.serverName = originServerName
     tls.acceptsAnyCertificate = originAcceptAnyCertificate
-    do throws(ClientTLS.Fault) {
+    do throws(TLSFault) {
       try tls.check()
     } catch {
       let option =
@@ -665,6 +757,12 @@ enum ClientReload: String, ExpressibleByArgument, CaseIterable {
     case .ignore: .ignore
     }
   }
+}
+
+/// The lowest version of TLS.
+enum TLSMinimum: String, ExpressibleByArgument, CaseIterable {
+  case tls12 = "1.2"
+  case tls13 = "1.3"
 }
 
 extension NegotiationField: ExpressibleByArgument {}

@@ -16,8 +16,6 @@ struct ClientConnectionStateMachineTests {
   /// What happens to a connection. Times are milliseconds.
   enum Event: Hashable, Sendable {
     case open
-    case openWithProxyHeader
-    case proxyHeader
     case reject
     /// The channel delivers a read that it was asked for.
     case bytes(at: Int64)
@@ -79,9 +77,7 @@ struct ClientConnectionStateMachineTests {
 
   static func outcome(of event: Event, _ machine: inout Machine) -> Outcome {
     switch event {
-    case .open: return .flag(machine.opened(expectsProxyHeader: false, at: time(0)))
-    case .openWithProxyHeader: return .flag(machine.opened(expectsProxyHeader: true, at: time(0)))
-    case .proxyHeader: machine.proxyHeaderReceived()
+    case .open: return .flag(machine.opened(at: time(0)))
     case .reject: return .action(machine.rejected())
     case .bytes(let now):
       machine.readRequested()
@@ -444,31 +440,6 @@ struct ClientConnectionStateMachineTests {
 
   static let otherProtocols: [Course] = [
     Course(
-      "The header of the PROXY protocol comes before requests",
-      [
-        (.openWithProxyHeader, .flag(true)), (.demand(isWritable: false, hasBytes: true), .demand(.read)),
-        (.bytes(at: 5), .reception(.process)), (.next, .input(.proxyHeader)), (.proxyHeader, .nothing),
-        (.next, .input(.head)), (.request(), .answerer(.cache)), (.proxyHeader, .nothing),
-        (.next, .input(.nothing)),
-      ]),
-    Course(
-      "The header of the PROXY protocol has the time of a head",
-      [
-        (.openWithProxyHeader, .flag(true)), (.time(0), .action(.armTimer(at: time(100)))),
-        (.bytes(at: 90), .reception(.process)), (.time(99), .action(.armTimer(at: time(100)))),
-        (.time(100), .action(.close(isAborted: false))), (.bytes(at: 101), .reception(.discard)),
-      ]),
-    Course(
-      "A connection without a header that it must have gets no response",
-      [
-        (.openWithProxyHeader, .flag(true)), (.bytes(at: 5), .reception(.process)),
-        (.reject, .action(.close(isAborted: false))), (.next, .input(.nothing)),
-        (.bytes(at: 6), .reception(.discard)),
-      ]),
-    Course(
-      "A proxy that stops does not wait for a header",
-      [(.openWithProxyHeader, .flag(true)), (.stop(hasBytes: true), .action(.end))]),
-    Course(
       "A tunnel is left alone by time, by the end of what either side sends, and by a proxy that stops",
       allowsHalfClosure: true,
       [
@@ -645,8 +616,7 @@ struct ClientConnectionStateMachineTests {
     func flag(_ generator: inout SplitMix64) -> Bool { Bool.random(using: &generator) }
     let count = Int.random(in: 0...60, using: &generator)
     switch Int.random(in: 0..<24, using: &generator) {
-    case 0: return .open
-    case 1: return .proxyHeader
+    case 0, 1: return .open
     case 2: return .bytes(at: Int64(count))
     case 3: return .unaskedBytes
     case 4: return .headBegun
@@ -674,7 +644,7 @@ struct ClientConnectionStateMachineTests {
   private func isOver(_ machine: Machine) -> Bool {
     switch machine.state {
     case .ending, .lingering, .closed: true
-    case .opening, .proxyHeader, .head, .answering, .tunnel: false
+    case .opening, .head, .answering, .tunnel: false
     }
   }
 

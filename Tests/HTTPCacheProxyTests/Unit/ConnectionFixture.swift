@@ -54,18 +54,33 @@ struct ConnectionFixture {
     }
   }
 
+  /// The connection, which an opening may have made.
+  private final class Made {
+    var connection: ClientConnection
+    init(_ connection: ClientConnection) { self.connection = connection }
+  }
+
   let channel: EmbeddedChannel
-  let connection: ClientConnection
+  private let made: Made
   let wire: Wire
+  var connection: ClientConnection { made.connection }
 
   init(
     takes: Bool = true, cache: HTTPCache? = nil,
     _ configure: (inout ProxyConfiguration) throws -> Void = { _ in }
   ) throws {
     let loop = EmbeddedEventLoop()
-    connection = ClientConnection(try .embedded(on: loop, cache: cache, configure), on: loop)
+    let context = try ProxyContext.embedded(on: loop, cache: cache, configure)
+    let made = Made(ClientConnection(context, on: loop))
+    self.made = made
     wire = Wire(takes: takes)
-    channel = EmbeddedChannel(handlers: [wire, connection], loop: loop)
+    let first: any ChannelHandler =
+      context.configuration.expectsProxyHeader
+      ? ConnectionOpening(context, encryption: nil, service: .answers) { client, service, _ in
+        made.connection = ClientConnection(context, on: loop, service: service, client: client)
+        return made.connection
+      } : made.connection
+    channel = EmbeddedChannel(handlers: [wire, first], loop: loop)
     channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
   }
 

@@ -10,6 +10,7 @@ package struct Certificate {
   package enum Name: String, CaseIterable, Sendable {
     case loopback = "IP:127.0.0.1"
     case other = "DNS:other.example"
+    case wildcard = "DNS:*.wild.example"
     /// Valid in January 2020.
     case expired = "IP:127.0.0.1,DNS:expired.example"
   }

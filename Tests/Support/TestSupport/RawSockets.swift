@@ -13,13 +13,47 @@ package typealias RawChannel = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 package struct RawClient: Sendable {
   private let channel: RawChannel
 
-  package static func connect(to port: Int) async throws -> RawClient {
+  /// - Parameters:
+  ///   - encryption: encrypts the connection, if there is one.
+  ///   - name: the name that the server is asked for.
+  ///   - bytes: what is sent before the handshake.
+  package static func connect(
+    to port: Int, encryption: NIOSSLContext? = nil, name: String? = nil, after bytes: String = ""
+  ) async throws -> RawClient {
     let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .channelOption(.allowRemoteHalfClosure, value: true)
       .connect(host: "127.0.0.1", port: port) { channel in
-        channel.eventLoop.makeCompletedFuture { try RawChannel(wrappingChannelSynchronously: channel) }
+        channel.eventLoop.makeCompletedFuture {
+          if let encryption {
+            if !bytes.isEmpty { try channel.pipeline.syncOperations.addHandler(Preface(bytes)) }
+            let handler = try NIOSSLClientHandler(context: encryption, serverHostname: name)
+            try channel.pipeline.syncOperations.addHandler(handler)
+          }
+          return try RawChannel(wrappingChannelSynchronously: channel)
+        }
       }
     return RawClient(channel: channel)
+  }
+
+  /// Sends bytes before all others.
+  private final class Preface: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    private let bytes: String
+
+    init(_ bytes: String) { self.bytes = bytes }
+
+    func channelActive(context: ChannelHandlerContext) {
+      context.writeAndFlush(NIOAny(ByteBuffer(string: bytes)), promise: nil)
+      context.fireChannelActive()
+    }
+  }
+
+  /// The server's certificate, once the handshake has got so far.
+  package func peerCertificate() async throws -> NIOSSLCertificate? {
+    let channel = channel.channel
+    // Written after the handshake.
+    try await channel.writeAndFlush(ByteBuffer())
+    return try await channel.nioSSL_peerCertificate().get()
   }
 
   /// Runs with a conversation over the connection, and closes it.
@@ -122,8 +156,8 @@ package final class RawOrigin: Sendable {
   ) async throws -> RawOrigin {
     let (log, connections) = (Recorder<String>(), EventCount())
     let server = try await LoopbackServer.start { channel in
-      guard let encryption else { return }
       try channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+      guard let encryption else { return }
       try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: encryption()))
     } serve: { inbound, outbound, channel in
       connections.next()

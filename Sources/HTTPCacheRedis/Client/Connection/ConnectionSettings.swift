@@ -33,7 +33,7 @@ extension RedisSharedTier.Configuration {
   func settings(_ counters: RedisCounters) throws(RedisError) -> ConnectionSettings {
     let requiresPrimary = if case .sentinel = endpoint.mode { true } else { false }
     let tls: ClientContext?
-    do throws(ClientTLS.Fault) {
+    do throws(TLSFault) {
       tls = if let tls = endpoint.tls { try ClientContext(tls) } else { nil }
     } catch {
       throw RedisError(.invalidConfiguration, error.description)

@@ -153,7 +153,7 @@ struct OriginTLSTests {
         #expect(answer.contains("error=tls_alert_received\r\n"), "\(answer)")
         let said = log.entries.map { "\($0.message)" }
         #expect(
-          said.contains { $0.contains("the server refused the connection with the alert handshake_failure") },
+          said.contains { $0.contains("the peer refused the connection with the alert handshake_failure") },
           "\(said)"
         )
       }

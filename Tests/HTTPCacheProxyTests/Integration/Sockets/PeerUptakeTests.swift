@@ -40,7 +40,7 @@ struct PeerUptakeTests {
       let loop = channel.eventLoop
       let uptake = try await loop.submit { NIOLoopBoundBox(PeerUptake(), eventLoop: loop) }.get()
       var machine = Machine(allowsHalfClosure: false, allowsUpgrade: false, at: Self.time(0))
-      _ = machine.opened(expectsProxyHeader: false, at: Self.time(0))
+      _ = machine.opened(at: Self.time(0))
       _ = machine.requestReceived(.init(), contentLimit: 0, isStopping: false)
       _ = machine.responseBegan(.chunked, isStopping: false)
       // The only write: it never ends.

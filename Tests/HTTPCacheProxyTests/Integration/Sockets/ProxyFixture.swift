@@ -14,6 +14,8 @@ import Testing
 struct ProxyFixture: Sendable {
   let port: Int
   let adminPort: Int
+  /// The port that redirects to https, if there is one.
+  let redirectPort: Int
   let origin: RawOrigin
   let proxy: CachingProxy
   let running: Task<Void, any Error>
@@ -54,8 +56,8 @@ struct ProxyFixture: Sendable {
         throw CancellationError()
       }
       let fixture = ProxyFixture(
-        port: addresses[0].port, adminPort: addresses.last?.port ?? 0, origin: origin, proxy: proxy,
-        running: running)
+        port: addresses[0].port, adminPort: addresses.dropFirst().first?.port ?? 0,
+        redirectPort: addresses.last?.port ?? 0, origin: origin, proxy: proxy, running: running)
       do {
         try await body(fixture)
       } catch {

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheObserving
+import HTTPCaching
+import Logging
+import NIOCore
+import TransportSecurity
+
+/// The beginning of a client's connection, before its first request: the header of the PROXY protocol, and the handshake of
+/// TLS. Then a ``ClientConnection`` takes over.
+///
+/// All of it has the time of a request's head. Until its end, the connection counts as idle: it loses its place to others.
+/// TLS has no state before the first byte of a handshake.
+///
+/// ```
+/// waiting ──► proxyHeader ──► firstByte ──► handshake ──► over
+///    │             └──────────────┼──────────────────────►│
+///    └───────────────────────────►┘
+/// ```
+final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, TabledConnection {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+
+  /// The client of a connection, as far as the connection shows it.
+  struct Client {
+    /// Names the client to the origin.
+    var forwarder: Forwarder
+    /// Whether the peer, which may not be the client, is a trusted proxy.
+    var isPeerTrusted: Bool
+    /// The version of TLS; `nil` without it.
+    var tlsVersion: String?
+  }
+
+  private enum Phase {
+    /// The connection is not open yet.
+    case waiting
+    case proxyHeader(Client)
+    /// It tells a handshake from a request without TLS.
+    case firstByte(Client)
+    case handshake
+    case over(ClientConnection?)
+  }
+
+  private let context: ProxyContext
+  private let encryption: ServerContext?
+  /// Makes the connection that takes over.
+  private let makeConnection: (Client, ClientConnection.Service, _ isAtSocket: Bool) -> ClientConnection
+  private let service: ClientConnection.Service
+  private var phase = Phase.waiting
+  private var bytes = ByteBuffer()
+  private var timer: Scheduled<Void>?
+  private var deadline = NIODeadline.distantFuture
+  private var channelContext: ChannelHandlerContext?
+  /// The place of the connection, which it loses to another while it is idle.
+  var place: ConnectionPlace?
+
+  /// - Parameters:
+  ///   - encryption: `nil` for a connection without TLS.
+  ///   - service: what is done with requests.
+  init(
+    _ context: ProxyContext, encryption: ServerContext?, service: ClientConnection.Service,
+    makeConnection: @escaping (Client, ClientConnection.Service, _ isAtSocket: Bool) -> ClientConnection
+  ) {
+    self.context = context
+    self.encryption = encryption
+    self.service = service
+    self.makeConnection = makeConnection
+  }
+
+  var isIdle: Bool { if case .over(let connection?) = phase { connection.isIdle } else { true } }
+
+  func drain() {
+    if case .over(let connection?) = phase { return connection.drain() }
+    place?.channel.close(promise: nil)
+  }
+
+  // MARK: - Channel
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    channelContext = context
+    if context.channel.isActive { begin(context) }
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    channelContext = nil
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    begin(context)
+  }
+
+  private func begin(_ context: ChannelHandlerContext) {
+    guard case .waiting = phase else { return }
+    let settings = self.context.settings.value
+    // Not `context.remoteAddress`, which asks the kernel.
+    let peer = IPAddress(context.channel.remoteAddress)
+    let forwarder = Forwarder(peer, settings)
+    let client = Client(forwarder: forwarder, isPeerTrusted: forwarder.isTrusted)
+    deadline = context.eventLoop.now + settings.timeouts.head.timeAmount
+    let opening = NIOLoopBound(self, eventLoop: context.eventLoop)
+    let channel = context.channel
+    timer = context.eventLoop.scheduleTask(deadline: deadline) {
+      opening.value.context.logger.debug("connection closed before its first request")
+      channel.close(promise: nil)
+    }
+    if self.context.configuration.expectsProxyHeader {
+      guard client.isPeerTrusted else {
+        return reject("the peer \(peer.map { "\($0)" } ?? "unknown") is not trusted", context)
+      }
+      phase = .proxyHeader(client)
+    } else {
+      guard isAdmitted(client, context) else { return }
+      phase = .firstByte(client)
+    }
+    context.read()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var read = unwrapInboundIn(data)
+    bytes.writeBuffer(&read)
+    process(context)
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    switch phase {
+    case .waiting, .proxyHeader, .firstByte: context.read()
+    case .handshake, .over: break
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    end()
+    context.fireChannelInactive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    // A client that has said nothing yet will say nothing more.
+    if case ChannelEvent.inputClosed = event { return context.close(promise: nil) }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+
+  private func end() {
+    timer?.cancel()
+    timer = nil
+    bytes = ByteBuffer()
+    // They refer to each other.
+    place = nil
+  }
+
+  private func reject(_ reason: String, _ context: ChannelHandlerContext) {
+    self.context.logger.debug("connection refused", metadata: ["reason": "\(reason)"])
+    phase = .over(nil)
+    context.close(promise: nil)
+  }
+
+  /// Whether the client may have this connection; otherwise closes it.
+  private func isAdmitted(_ client: Client, _ context: ChannelHandlerContext) -> Bool {
+    if client.forwarder.mayHavePlace(place) { return true }
+    reject("\(client.forwarder.text) has too many connections", context)
+    return false
+  }
+
+  // MARK: - Steps
+
+  private func process(_ context: ChannelHandlerContext) {
+    if case .proxyHeader(let client) = phase { readProxyHeader(client, context) }
+    guard case .firstByte(let client) = phase, let encryption else { return }
+    guard let first = bytes.readableBytesView.first else { return }
+    // A handshake is the content type 22 (RFC 8446 §5.1); no method begins so.
+    guard first == 22 else { return handOver(client, .refusesPlainText, context) }
+    do {
+      try encrypt(client, encryption, context)
+    } catch {
+      reject("TLS: \(error)", context)
+    }
+  }
+
+  private func readProxyHeader(_ peer: Client, _ context: ChannelHandlerContext) {
+    do throws(MessageFault) {
+      guard case .complete(let sender, let length) = try ProxyHeader.parse(bytes.readableBytesView) else {
+        return
+      }
+      bytes.moveReaderIndex(forwardBy: length)
+      var client = peer
+      switch sender {
+      case .peer: break
+      case .client(let address): client.forwarder = Forwarder(address, self.context.settings.value)
+      case .unknown: client.forwarder = Forwarder(nil, self.context.settings.value)
+      }
+      guard isAdmitted(client, context) else { return }
+      if encryption == nil { return handOver(client, service, context) }
+      phase = .firstByte(client)
+    } catch {
+      reject(error.reason, context)
+    }
+  }
+
+  private func encrypt(
+    _ client: Client, _ encryption: ServerContext, _ context: ChannelHandlerContext
+  ) throws {
+    phase = .handshake
+    timer?.cancel()
+    timer = nil
+    let (statistics, logger) = (self.context.statistics, self.context.logger)
+    try encryption.encrypt(context.channel, by: deadline) { [self, channel = context.channel] result in
+      switch result {
+      case .success(let agreement):
+        statistics.handshakes.increment()
+        var client = client
+        client.tlsVersion = agreement.version
+        let connection = makeConnection(client, service, false)
+        take(connection)
+        do {
+          try channel.pipeline.syncOperations.addHandler(connection)
+        } catch {
+          channel.close(promise: nil)
+        }
+      case .failure(let error):
+        let kind = (error as? TLSFailure)?.kind ?? .ended
+        statistics.failedHandshakes[kind]?.increment()
+        logger.debug("TLS handshake failed", metadata: ["reason": "\(error)"])
+      }
+    }
+    passOn(context)
+  }
+
+  /// Lets a connection without TLS answer.
+  private func handOver(
+    _ client: Client, _ service: ClientConnection.Service, _ context: ChannelHandlerContext
+  ) {
+    let connection = makeConnection(client, service, true)
+    take(connection)
+    do {
+      try context.pipeline.syncOperations.addHandler(connection)
+    } catch {
+      return context.close(promise: nil)
+    }
+    passOn(context)
+  }
+
+  private func take(_ connection: ClientConnection) {
+    phase = .over(connection)
+    connection.place = place
+    timer?.cancel()
+    timer = nil
+  }
+
+  /// Passes the bytes to the handlers that were added, and leaves the channel to them.
+  private func passOn(_ context: ChannelHandlerContext) {
+    if bytes.readableBytes > 0 {
+      context.fireChannelRead(wrapInboundOut(bytes))
+      bytes = ByteBuffer()
+    }
+    context.fireChannelReadComplete()
+    context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+  }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+#if TLS || Redis
+  import NIOCore
+  import NIOSSL
+  import NIOTLS
+
+  /// What a handshake has agreed on.
+  package struct Agreement: Sendable {
+    /// The protocol (ALPN, RFC 7301); `nil` if none was named.
+    package var protocolName: String?
+    /// The version of TLS, such as `1.3`.
+    package var version: String
+  }
+
+  /// Waits for the end of a handshake, and says why a connection has failed.
+  final class Handshake: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+
+    private let tls: NIOSSLHandler
+    private let name: String
+    private let deadline: NIODeadline
+    private let check: (NIOSSLHandler) throws -> Void
+    /// `nil` after the handshake.
+    private var done: ((Result<Agreement, any Error>) -> Void)?
+    private var timer: Scheduled<Void>?
+
+    /// - Parameters:
+    ///   - name: the name that the peer's certificate must have, for the text of an error.
+    ///   - check: throws if the peer is not the expected one.
+    ///   - done: called once, on the event loop, before the first bytes after the handshake.
+    init(
+      _ tls: NIOSSLHandler, name: String = "", by deadline: NIODeadline,
+      check: @escaping (NIOSSLHandler) throws -> Void = { _ in },
+      done: @escaping (Result<Agreement, any Error>) -> Void
+    ) {
+      self.tls = tls
+      self.name = name
+      self.deadline = deadline
+      self.check = check
+      self.done = done
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+      if context.channel.isActive { begin(context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+      begin(context)
+      context.fireChannelActive()
+    }
+
+    private func begin(_ context: ChannelHandlerContext) {
+      let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+      timer = context.eventLoop.scheduleTask(deadline: deadline) {
+        let (handshake, context) = bound.value
+        handshake.end(.failure(TLSFailure(.timeout, "the TLS handshake has not ended in time")))
+        context.close(promise: nil)
+      }
+      context.read()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+      if case TLSUserEvent.handshakeCompleted(let protocolName) = event {
+        do {
+          try check(tls)
+        } catch {
+          return errorCaught(context: context, error: error)
+        }
+        let version = tls.tlsVersion == .tlsv13 ? "1.3" : "1.2"
+        end(.success(Agreement(protocolName: protocolName, version: version)))
+      }
+      context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      let failure = TLSFailure(error, certificate: tls.peerCertificate, name: name)
+      guard done != nil else { return context.fireErrorCaught(failure ?? error) }
+      end(.failure(failure ?? TLSFailure(.ended, "the connection ended during the TLS handshake: \(error)")))
+      context.close(promise: nil)
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+      context.close(mode: mode, promise: promise)
+      // The peer knows now. To wait for its answer is not required (RFC 8446 §6.1), and would keep the descriptor.
+      if mode == .all { try? context.pipeline.syncOperations.context(handler: tls).close(promise: nil) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+      end(.failure(TLSFailure(.ended, "the connection ended during the TLS handshake")))
+      context.fireChannelInactive()
+    }
+
+    /// A channel that lost to another address of the same host was never active.
+    func handlerRemoved(context: ChannelHandlerContext) {
+      end(.failure(ChannelError.ioOnClosedChannel))
+    }
+
+    private func end(_ result: Result<Agreement, any Error>) {
+      timer?.cancel()
+      timer = nil
+      done.take()?(result)
+    }
+  }
+#endif

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+/// How the connections of a server's clients are encrypted.
+package struct ServerTLS: Hashable, Sendable {
+  /// A certificate and its key, in PEM.
+  package struct Certificate: Hashable, Sendable {
+    /// The certificate and its chain.
+    package var file: String
+    /// The private key; `nil` if it is in the same file.
+    package var keyFile: String?
+
+    package init(file: String, keyFile: String?) {
+      (self.file, self.keyFile) = (file, keyFile)
+    }
+  }
+
+  /// The first one is for clients that ask for no name, or for one that no certificate has.
+  package var certificates: [Certificate]
+  /// Whether TLS 1.2 is refused.
+  package var requiresTLS13 = false
+  /// A PEM file with the issuers of the clients' certificates, which are then required; `nil` if clients need none.
+  package var clientIssuersFile: String?
+  /// The protocols that the server offers (ALPN, RFC 7301), the preferred one first.
+  package var protocols: [String] = []
+
+  package init(_ certificates: [Certificate]) {
+    self.certificates = certificates
+  }
+}
