@@ -115,7 +115,7 @@ package struct TLSFailure: Error, Hashable, CustomStringConvertible {
         }
       }
       if names.isEmpty { return ", and names no host" }
-      // Whoever made the certificate chose the names, and they go to the log.
+      // The names come from the peer, and go to the log.
       let text = names.prefix(8).joined(separator: ", ").utf8.prefix(512).map {
         (0x20...0x7E).contains($0) ? $0 : 0x3F
       }

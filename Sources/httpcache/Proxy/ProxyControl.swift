@@ -35,6 +35,8 @@ struct ProxyControl {
     "origin-accept-any-certificate": "origin", "origin-ca": "origin", "origin-certificate": "origin",
     "origin-key": "origin", "origin-server-name": "origin",
   ]
+  /// The options of TLS with clients.
+  private static let ofCertificates: Set<String> = ["certificate", "key", "client-ca", "tls-minimum"]
   /// The options whose values are not logged.
   static let secret: Set<String> = ["admin-token", "shared"]
 
@@ -82,9 +84,11 @@ struct ProxyControl {
       let changes = running.changes(to: read)
       let names = Set(changes.map(\.name))
       // An option with a companion that needs a restart waits for the restart too.
-      let taken = names.filter {
+      var taken = names.filter {
         Self.changeable.contains($0) && Self.companion[$0].map(names.contains) != true
       }
+      // A port has TLS, or has not, from the start on.
+      if running.hasCertificates != read.hasCertificates { taken.subtract(Self.ofCertificates) }
       let merged = running.taking(taken.sorted(), from: read)
       let resolved = try merged.resolved()
       do {

@@ -138,6 +138,9 @@ struct ProxySettings {
     }.joined(separator: ", ")
   }
 
+  /// Whether clients use TLS.
+  var hasCertificates: Bool { settings["certificate"] != nil }
+
   /// Returns these settings, with some options taken from others.
   func taking(_ names: [String], from other: ProxySettings) -> ProxySettings {
     var taken = self

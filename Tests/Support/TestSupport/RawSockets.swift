@@ -48,6 +48,16 @@ package struct RawClient: Sendable {
     }
   }
 
+  /// Returns the bytes of the certificate that a server presents.
+  package static func certificate(at port: Int) async throws -> [UInt8] {
+    var configuration = TLSConfiguration.makeClientConfiguration()
+    configuration.certificateVerification = .none
+    let client = try await connect(to: port, encryption: NIOSSLContext(configuration: configuration))
+    let certificate = try await client.peerCertificate()
+    _ = try? await client.exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    return try certificate?.toDERBytes() ?? []
+  }
+
   /// The server's certificate, once the handshake has got so far.
   package func peerCertificate() async throws -> NIOSSLCertificate? {
     let channel = channel.channel

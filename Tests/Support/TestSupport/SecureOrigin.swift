@@ -92,6 +92,11 @@ package final class SecureOrigin: Sendable {
 }
 
 extension Certificate {
+  /// The bytes of the certificate itself.
+  package var bytes: [UInt8] {
+    get throws { try NIOSSLCertificate.fromPEMFile(file.path).first?.toDERBytes() ?? [] }
+  }
+
   /// What a server with this certificate encrypts its connections with.
   package func serverContext(_ configure: (inout TLSConfiguration) throws -> Void = { _ in }) throws
     -> NIOSSLContext

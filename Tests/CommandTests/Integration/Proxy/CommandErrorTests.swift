@@ -55,6 +55,24 @@ struct CommandErrorTests {
     .options(
       "--origin ftp://a", 64, "httpcache: --origin: expected http or https, found 'ftp'"),
     .options(
+      "--origin http://a --certificate missing.pem", 64,
+      "httpcache: --certificate: cannot read certificates in PEM from missing.pem"),
+    .options(
+      "--origin http://a --redirect 127.0.0.1:80", 64,
+      "httpcache: --redirect is for --certificate, which is missing; add --certificate, or remove it"),
+    .options(
+      "--origin http://a --admin-tls", 64,
+      "httpcache: --admin-tls is for --certificate, which is missing; add --certificate, or remove it"),
+    .options(
+      "--origin http://a --redirect-port 443", 64,
+      "httpcache: --redirect-port is for --redirect, which is missing; add --redirect, or remove it"),
+    .options(
+      "--origin http://a --tls-minimum 1.1", 64,
+      "Error: The value '1.1' is invalid for '--tls-minimum <tls-minimum>'"),
+    .options(
+      "--origin http://a --certificate a.pem --key a.key --key b.key", 64,
+      "httpcache: --key: expected one for each --certificate, found 2 for 1"),
+    .options(
       "--origin http://a --origin-ca ca.pem", 64,
       "httpcache: --origin-ca is for an origin with https; write https in --origin, or remove the option"),
     .options(

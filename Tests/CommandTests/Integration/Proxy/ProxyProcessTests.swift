@@ -230,6 +230,38 @@ struct ProxyProcessTests {
     }
   }
 
+  @Test(
+    "SIGHUP reads the certificates for clients again; that a port has TLS cannot change",
+    .enabled("needs the command openssl, to make certificates") { await Certificate.canBeMade() })
+  func listenerCertificates() async throws {
+    try await withOrigin { origin in
+      try await withTemporaryFolder { folder in
+        let own = try await Certificate.shared(in: folder)
+        let other = try await Certificate.shared(in: folder, for: .other)
+        let base = "origin: \(origin.url(""))\nlisten: 127.0.0.1:0\n"
+        func write(_ certificate: Certificate) throws {
+          try folder.write(
+            base + "certificate: \(certificate.file.path)\nkey: \(certificate.key.path)\n", to: "proxy.yaml")
+        }
+        try write(own)
+        try await CommandProcess.run(["proxy", "--config", "\(folder.path)/proxy.yaml"]) { proxy in
+          let ports = try await proxy.ports()
+          func presented() async throws -> [UInt8] { try await RawClient.certificate(at: ports.listen) }
+          #expect(try await presented() == own.bytes)
+          try await proxy.says("names=")
+          try write(other)
+          proxy.signal(SIGHUP)
+          try await proxy.says("SIGHUP: certificates and keys were read again")
+          #expect(try await presented() == other.bytes)
+          try folder.write(base, to: "proxy.yaml")
+          proxy.signal(SIGHUP)
+          try await proxy.says("certificate cannot change without a restart")
+          #expect(try await presented() == other.bytes)
+        }
+      }
+    }
+  }
+
   @Test("SIGUSR1 reopens the access log")
   func rotation() async throws {
     try await withOrigin { origin in

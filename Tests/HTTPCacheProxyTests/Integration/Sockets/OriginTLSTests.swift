@@ -47,7 +47,7 @@ struct OriginTLSTests {
 
   // MARK: - Handshakes
 
-  /// A certificate, what the proxy expects, and what comes of it.
+  /// A certificate, what the proxy expects, and the result of the connection.
   struct Trust: CustomTestStringConvertible, Sendable {
     var certificate = Certificate.Name.loopback
     var knowsIssuer = true
@@ -323,7 +323,7 @@ struct OriginTLSTests {
     }
   }
 
-  @Test("A connection whose response nobody wants any more gives its place free, whatever the origin does")
+  @Test("A connection whose client has left gives its place free, whatever the origin does")
   func abandoned() async throws {
     let large = String(repeating: "x", count: 8 << 20)
     try await Self.run {
