@@ -93,7 +93,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// proxy runs once: to serve again, create another one.
   ///
   /// - Throws: ``ProxyConfiguration/ValidationError`` for an invalid configuration, or an access log that cannot be
-  ///   written, or a file of ``ProxyConfiguration/originTLS`` that cannot be read. Throws ``CachingProxy/ListenError`` if
+  ///   written, or a file of a certificate or a key that cannot be read. Throws ``CachingProxy/ListenError`` if
   ///   it cannot listen.
   public func run() async throws {
     defer { bound.finish() }
@@ -240,10 +240,6 @@ public final class CachingProxy: ServiceLifecycle.Service {
       ])
     logCertificates()
     Self.checkDescriptors(settings.value, logger)
-    if configuration.originTLS?.acceptsAnyCertificate == true {
-      logger.warning(
-        "the proxy accepts any certificate of the origin: its connections can be read and changed")
-    }
     bound.yield(addresses)
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {
@@ -354,8 +350,13 @@ public final class CachingProxy: ServiceLifecycle.Service {
     logCertificates()
   }
 
-  /// Logs until when the certificates for clients are valid; as a warning if that is soon.
+  /// Logs until when the certificates for clients are valid, as a warning if that is soon, and whether that of the origin is
+  /// not checked.
   private func logCertificates() {
+    if settings.value.originTLS?.acceptsAnyCertificate == true {
+      logger.warning(
+        "the proxy accepts any certificate of the origin: its connections can be read and changed")
+    }
     let now = SystemCacheClock.shared.now.seconds
     for certificate in settings.encryption.clients?.certificates ?? [] {
       let isSoon = certificate.lastSecond - now < 14 * 86_400

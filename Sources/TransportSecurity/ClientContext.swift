@@ -51,35 +51,33 @@ import NIOCore
       }
     }
 
-    /// Makes the handler that encrypts a connection: the one next to the socket.
-    ///
-    /// - Parameter host: the name or the address that is connected to, if it has one.
-    package func makeHandler(to host: String?) throws -> NIOSSLClientHandler {
-      // TLS does not announce an address: the certificate must have it (RFC 6066 §3).
-      let name = options.serverName ?? host.flatMap { SocketAddress.isIP($0) ? nil : $0 }
-      return try NIOSSLClientHandler(context: context, serverHostname: name)
-    }
-
-    /// Encrypts a channel that is being made, and that reads only when it is told to.
+    /// Encrypts a channel that is being made.
     ///
     /// - Parameters:
-    ///   - host: the name or the address that is connected to.
+    ///   - host: the name or the address that is connected to, if it has one.
     ///   - deadline: when the handshake must have ended.
     /// - Returns: the end of the handshake, or a ``TLSFailure``.
     package func encrypt(
-      _ channel: any Channel, to host: String, by deadline: NIODeadline
+      _ channel: any Channel, to host: String?, by deadline: NIODeadline
     ) throws -> EventLoopFuture<Void> {
-      let handler = try makeHandler(to: host)
+      // TLS does not announce an address: the certificate must have it (RFC 6066 §3).
+      let name = options.serverName ?? host.flatMap { SocketAddress.isIP($0) ? nil : $0 }
+      let handler = try NIOSSLClientHandler(context: context, serverHostname: name)
+      let required = options.verification == .full ? name : nil
       let done = channel.eventLoop.makePromise(of: Void.self)
-      let pinned = options.verification == .full ? options.serverName : nil
-      let handshake = Handshake(handler, name: options.serverName ?? host, by: deadline) { handler in
+      let handshake = Handshake(handler, name: name ?? host ?? "", by: deadline) { handler in
         // SwiftNIO's TLS also accepts the address, whatever name was asked for.
-        guard let pinned, handler.peerCertificate?.isFor(pinned) != true else { return }
+        guard let required, handler.peerCertificate?.isFor(required) != true else { return }
         throw NIOSSLExtraError.failedToValidateHostname
       } done: {
         done.completeWith($0.map { _ in })
       }
-      try channel.pipeline.syncOperations.addHandlers(handler, handshake)
+      do {
+        try channel.pipeline.syncOperations.addHandlers(handler, handshake)
+      } catch {
+        done.fail(error)
+        throw error
+      }
       return done.futureResult
     }
   }
@@ -87,7 +85,7 @@ import NIOCore
   extension NIOSSLCertificate {
     /// Whether a DNS name of the certificate is this one, or has `*` as its first label instead (RFC 9525 §6.3).
     fileprivate func isFor(_ name: String) -> Bool {
-      let name = name.lowercasedASCII
+      let name = String(name.hasSuffix(".") ? name.dropLast() : name[...]).lowercasedASCII
       let rest = name.firstIndex(of: ".").map { name[$0...] }
       return dnsNames.contains {
         let other = $0.lowercasedASCII
@@ -109,7 +107,7 @@ import NIOCore
     }
 
     package func encrypt(
-      _ channel: any Channel, to host: String, by deadline: NIODeadline
+      _ channel: any Channel, to host: String?, by deadline: NIODeadline
     ) throws -> EventLoopFuture<Void> {
       throw ChannelError.operationUnsupported
     }

@@ -26,6 +26,8 @@
     /// `nil` after the handshake.
     private var done: ((Result<Agreement, any Error>) -> Void)?
     private var timer: Scheduled<Void>?
+    /// Whether this side has ended the connection.
+    private var isClosing = false
 
     /// - Parameters:
     ///   - name: the name that the peer's certificate must have, for the text of an error.
@@ -57,7 +59,7 @@
       timer = context.eventLoop.scheduleTask(deadline: deadline) {
         let (handshake, context) = bound.value
         handshake.end(.failure(TLSFailure(.timeout, "the TLS handshake has not ended in time")))
-        context.close(promise: nil)
+        handshake.close(context: context, mode: .all, promise: nil)
       }
       context.read()
     }
@@ -76,16 +78,36 @@
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-      let failure = TLSFailure(error, certificate: tls.peerCertificate, name: name)
+      if isClosing { return }
+      let failure = TLSFailure(
+        error, certificate: tls.peerCertificate, name: name, isInHandshake: done != nil)
       guard done != nil else { return context.fireErrorCaught(failure ?? error) }
       end(.failure(failure ?? TLSFailure(.ended, "the connection ended during the TLS handshake: \(error)")))
-      context.close(promise: nil)
+      close(context: context, mode: .all, promise: nil)
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-      context.close(mode: mode, promise: promise)
-      // The peer knows now. To wait for its answer is not required (RFC 8446 §6.1), and would keep the descriptor.
-      if mode == .all { try? context.pipeline.syncOperations.context(handler: tls).close(promise: nil) }
+      guard mode == .all, !isClosing else { return context.close(mode: mode, promise: promise) }
+      isClosing = true
+      // It tells the peer. To wait for its answer is not required (RFC 8446 §6.1), and would keep the descriptor.
+      context.close(mode: .output, promise: nil)
+      closeSocket(context, promise)
+    }
+
+    func triggerUserOutboundEvent(
+      context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?
+    ) {
+      guard event is AbruptEnd else { return context.triggerUserOutboundEvent(event, promise: promise) }
+      isClosing = true
+      closeSocket(context, promise)
+    }
+
+    private func closeSocket(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
+      do {
+        try context.pipeline.syncOperations.context(handler: tls).close(promise: promise)
+      } catch {
+        context.close(promise: promise)
+      }
     }
 
     func channelInactive(context: ChannelHandlerContext) {

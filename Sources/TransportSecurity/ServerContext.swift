@@ -65,6 +65,8 @@ import NIOCore
       configuration.applicationProtocols = options.protocols
       if let issuers = options.clientIssuersFile {
         configuration.certificateVerification = .noHostnameVerification
+        // Many clients choose their certificate by it.
+        configuration.sendCANameList = true
         configuration.trustRoots = .certificates(try PEM.certificates(issuers, .issuers))
       }
       configure(&configuration)

@@ -40,16 +40,17 @@ package struct TLSFailure: Error, Hashable, CustomStringConvertible {
     /// - Parameters:
     ///   - certificate: what the server has sent, if it has got so far.
     ///   - name: the name that the certificate must have.
+    ///   - isInHandshake: whether the handshake has not ended yet.
     ///   - now: tests whether the certificate is valid.
     package init?(
-      _ error: any Error, certificate: NIOSSLCertificate?, name: String,
+      _ error: any Error, certificate: NIOSSLCertificate?, name: String, isInHandshake: Bool,
       now: Timestamp = SystemCacheClock.shared.now
     ) {
       switch error {
       case NIOSSLError.uncleanShutdown:
         self.init(.truncated, "the peer closed the connection without saying so in TLS")
-      case NIOSSLError.handshakeFailed(let error): self.init(error, certificate, name, now)
-      case let error as BoringSSLError: self.init(error, certificate, name, now)
+      case NIOSSLError.handshakeFailed(let error): self.init(error, certificate, name, isInHandshake, now)
+      case let error as BoringSSLError: self.init(error, certificate, name, isInHandshake, now)
       case let error as NIOSSLExtraError where error == .failedToValidateHostname:
         self.init(.certificate, "the certificate is not for '\(name)'\(Self.names(certificate))")
       default: return nil
@@ -57,10 +58,14 @@ package struct TLSFailure: Error, Hashable, CustomStringConvertible {
     }
 
     private init(
-      _ error: BoringSSLError, _ certificate: NIOSSLCertificate?, _ name: String, _ now: Timestamp
+      _ error: BoringSSLError, _ certificate: NIOSSLCertificate?, _ name: String, _ isInHandshake: Bool,
+      _ now: Timestamp
     ) {
       guard case .sslError(let stack) = error else {
-        self.init(.ended, "the connection ended during the TLS handshake")
+        self.init(
+          isInHandshake ? .ended : .truncated,
+          isInHandshake
+            ? "the connection ended during the TLS handshake" : "the TLS connection ended: \(error)")
         return
       }
       if stack.contains(.eofDuringHandshake) || stack.isEmpty {
@@ -82,7 +87,7 @@ package struct TLSFailure: Error, Hashable, CustomStringConvertible {
       } else if reason == "WRONG_VERSION_NUMBER" || reason == "HTTP_REQUEST" {
         self.init(.negotiation, "the peer does not speak TLS on this port")
       } else {
-        self.init(.negotiation, "the TLS handshake failed: \(reason)")
+        self.init(.negotiation, "the TLS \(isInHandshake ? "handshake" : "connection") failed: \(reason)")
       }
     }
 
@@ -123,3 +128,8 @@ package struct TLSFailure: Error, Hashable, CustomStringConvertible {
     }
   }
 #endif
+
+/// An outbound event of a channel with TLS: it ends without a word in TLS, so that the peer knows that bytes are missing.
+package struct AbruptEnd: Sendable {
+  package init() {}
+}

@@ -35,7 +35,10 @@ final class AdminServer: Sendable {
       .accepting(in: connections)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          if context.configuration.adminUsesTLS, let encryption = context.settings.encryption.clients {
+          if context.configuration.adminUsesTLS {
+            guard let encryption = context.settings.encryption.clients else {
+              throw ChannelError.operationUnsupported
+            }
             let deadline = channel.eventLoop.now + context.settings.value.timeouts.head.timeAmount
             try encryption.encrypt(channel, by: deadline) { _ in }
           }

@@ -58,7 +58,7 @@ final class AcceptGate: ChannelDuplexHandler {
     let gate = NIOLoopBound(self, eventLoop: context.eventLoop)
     let loop = context.eventLoop
     while let channel = waiting.first {
-      let isAdmitted = connections.admit(channel, waiting: waiting.count) {
+      let isAdmitted = connections.admit(channel, of: ObjectIdentifier(self), waiting: waiting.count) {
         loop.execute {
           if let context = gate.value.context { gate.value.admit(context) }
         }

@@ -6,6 +6,7 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOPosix
+import TransportSecurity
 
 #if canImport(Darwin)
   import Darwin
@@ -104,8 +105,12 @@ extension ClientConnection {
     }
     self.context.statistics.aborted.increment()
     options.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete {
-      [context = NIOLoopBound(context, eventLoop: context.eventLoop)] _ in
-      context.value.close(promise: nil)
+      [isAtSocket, context = NIOLoopBound(context, eventLoop: context.eventLoop)] _ in
+      if isAtSocket {
+        context.value.close(promise: nil)
+      } else {
+        context.value.triggerUserOutboundEvent(AbruptEnd(), promise: nil)
+      }
     }
   }
 

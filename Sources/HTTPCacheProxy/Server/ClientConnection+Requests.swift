@@ -74,7 +74,7 @@ extension ClientConnection {
     do throws(MessageFault) {
       var request = try ClientRequest(
         head, reader, scheme: service == .answers ? context.configuration.clientScheme : "http",
-        authority: context.authority)
+        authority: service == .answers ? context.authority : "")
       // A request that the proxy answers itself is shown as received.
       if request.maxForwards == 0 {
         request.client = clientAddress

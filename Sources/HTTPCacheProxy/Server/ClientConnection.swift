@@ -6,6 +6,7 @@ import HTTPCacheStore
 import HTTPCaching
 import NIOCore
 import NIOPosix
+import TransportSecurity
 
 /// A client's connection: reads requests, one after the other, and writes the responses in their order.
 ///
@@ -83,6 +84,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   private var isPeerTrusted = false
   /// The version of TLS, for the log; `nil` without it.
   private let tlsVersion: String?
+  private let isAfterOpening: Bool
   /// The timeouts of this connection; reading them takes a lock.
   var timeouts: ProxyConfiguration.Timeouts {
     let timeouts = context.settings.value.timeouts
@@ -138,6 +140,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     forwarder = client?.forwarder
     isPeerTrusted = client?.isPeerTrusted == true
     tlsVersion = client?.tlsVersion
+    isAfterOpening = client != nil
     self.isAtSocket = isAtSocket
     self.reads = reads
     self.log = log
@@ -145,7 +148,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     reader = HeadReader(limits: context.settings.value.limits.head, isResponse: false)
     machine = ClientConnectionStateMachine(
       allowsHalfClosure: context.configuration.allowsHalfClosure,
-      allowsUpgrade: context.configuration.allowsUpgrade, at: loop.now)
+      allowsUpgrade: context.configuration.allowsUpgrade, channelReadsAlone: !isAtSocket, at: loop.now)
   }
 
   /// The event loop's time, which tests can set.
@@ -174,7 +177,8 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
       }
     }
     checkTime(context)
-    read(context)
+    // After an opening, the end of its read follows, and reads on.
+    if isAfterOpening { machine.readRequested() } else { read(context) }
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -262,6 +266,8 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // The end of the input is reported next, and is that of a connection without TLS.
+    if (error as? TLSFailure)?.kind == .truncated { return }
     context.close(promise: nil)
   }
 

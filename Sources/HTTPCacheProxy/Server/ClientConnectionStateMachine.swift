@@ -32,8 +32,11 @@ struct ClientConnectionStateMachine {
   private var writesPending = 0
   private let allowsHalfClosure: Bool
   private let allowsUpgrade: Bool
+  private let channelReadsAlone: Bool
 
-  init(allowsHalfClosure: Bool, allowsUpgrade: Bool, at now: NIODeadline) {
+  /// - Parameter channelReadsAlone: whether a handler of the channel, such as that of TLS, reads without being asked.
+  init(allowsHalfClosure: Bool, allowsUpgrade: Bool, channelReadsAlone: Bool = false, at now: NIODeadline) {
+    self.channelReadsAlone = channelReadsAlone
     self.allowsHalfClosure = allowsHalfClosure
     self.allowsUpgrade = allowsUpgrade
     progress = now
@@ -67,7 +70,7 @@ struct ClientConnectionStateMachine {
     }
     // Bytes without a read request are delivered only because the end of the input follows. They are all that the
     // kernel has, and this connection will not process them.
-    guard isReadPending || allowsHalfClosure else { return .leave(clientLeft()) }
+    guard isReadPending || allowsHalfClosure || channelReadsAlone else { return .leave(clientLeft()) }
     isReadPending = false
     progress = now
     return .process

@@ -218,9 +218,11 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
         do {
           try channel.pipeline.syncOperations.addHandler(connection)
         } catch {
+          connection.place = nil
           channel.close(promise: nil)
         }
       case .failure(let error):
+        end()
         let kind = (error as? TLSFailure)?.kind ?? .ended
         statistics.failedHandshakes[kind]?.increment()
         logger.debug("TLS handshake failed", metadata: ["reason": "\(error)"])
@@ -234,28 +236,30 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
     _ client: Client, _ service: ClientConnection.Service, _ context: ChannelHandlerContext
   ) {
     let connection = makeConnection(client, service, true)
+    let rest = bytes
     take(connection)
     do {
       try context.pipeline.syncOperations.addHandler(connection)
     } catch {
+      connection.place = nil
       return context.close(promise: nil)
     }
+    bytes = rest
     passOn(context)
   }
 
   private func take(_ connection: ClientConnection) {
     phase = .over(connection)
     connection.place = place
-    timer?.cancel()
-    timer = nil
+    // This opening leaves the channel, and does not see its end.
+    end()
   }
 
   /// Passes the bytes to the handlers that were added, and leaves the channel to them.
   private func passOn(_ context: ChannelHandlerContext) {
-    if bytes.readableBytes > 0 {
-      context.fireChannelRead(wrapInboundOut(bytes))
-      bytes = ByteBuffer()
-    }
+    let rest = bytes
+    bytes = ByteBuffer()
+    if rest.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(rest)) }
     context.fireChannelReadComplete()
     context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
   }

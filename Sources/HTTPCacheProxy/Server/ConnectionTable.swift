@@ -31,12 +31,14 @@ final class ConnectionTable: Sendable {
     var clients: [IPAddress: [ObjectIdentifier: ConnectionPlace]] = [:]
     var clientOf: [ObjectIdentifier: IPAddress] = [:]
     var isDraining = false
-    var onRoom: (@Sendable () -> Void)?
+    /// Of each port that waits for room: what to call, and the number of its connections that wait.
+    var onRoom: [ObjectIdentifier: @Sendable () -> Void] = [:]
+    var waiting: [ObjectIdentifier: Int] = [:]
     var onEmpty: [EventLoopPromise<Void>] = []
 
-    mutating func takeOnRoom() -> (@Sendable () -> Void)? {
-      defer { onRoom = nil }
-      return onRoom
+    mutating func takeOnRoom() -> [@Sendable () -> Void] {
+      defer { onRoom = [:] }
+      return Array(onRoom.values)
     }
 
     mutating func join(_ client: IPAddress, _ place: ConnectionPlace) {
@@ -84,7 +86,7 @@ final class ConnectionTable: Sendable {
       state.limits = limits
       return state.takeOnRoom()
     }
-    onRoom?()
+    for call in onRoom { call() }
   }
 
   // MARK: - Opening and closing
@@ -92,10 +94,14 @@ final class ConnectionTable: Sendable {
   /// Takes a place for a connection that was accepted, until its channel is closed.
   ///
   /// - Parameters:
-  ///   - waiting: the number of connections that wait for a place, with this one. So many others are closed.
+  ///   - port: what accepts the connections of a port: several ports may share the places.
+  ///   - waiting: the number of its connections that wait for a place, with this one. So many others are closed.
   ///   - onRoom: if all places are taken, called once when the call may succeed.
   /// - Returns: whether there is a place.
-  func admit(_ channel: any Channel, waiting: Int = 1, else onRoom: @escaping @Sendable () -> Void) -> Bool {
+  func admit(
+    _ channel: any Channel, of port: ObjectIdentifier = ObjectIdentifier(ConnectionTable.self),
+    waiting: Int = 1, else onRoom: @escaping @Sendable () -> Void
+  ) -> Bool {
     enum Decision {
       case admitted
       case makesRoom(ConnectionPlace, since: UInt64)
@@ -106,10 +112,12 @@ final class ConnectionTable: Sendable {
       let limit = Swift.max(1, state.limits.connections)
       if state.count < limit {
         state.count += 1
+        state.waiting[port] = waiting > 1 ? waiting - 1 : nil
         return (.admitted, limit)
       }
-      state.onRoom = onRoom
-      guard state.leaving < waiting else { return (.waits, limit) }
+      state.onRoom[port] = onRoom
+      state.waiting[port] = waiting
+      guard state.leaving < state.waiting.values.reduce(0, +) else { return (.waits, limit) }
       guard let victim = state.idle.takeOldest() else {
         return (state.leaving > 0 ? .waits : .allBusy, limit)
       }
@@ -141,7 +149,7 @@ final class ConnectionTable: Sendable {
       return (state.takeOnRoom(), state.count < state.limits.connections - state.limits.connections / 8)
     }
     if hasMuchRoom { roomLog.recovered() }
-    onRoom?()
+    for call in onRoom { call() }
   }
 
   /// Adds a connection that was admitted, until its channel is closed.
@@ -174,12 +182,12 @@ final class ConnectionTable: Sendable {
 
   /// Puts a parked connection, which is idle again, back into the order.
   func becameIdle(_ place: ConnectionPlace) {
-    let onRoom = state.withLock { state in
-      guard state.places[ObjectIdentifier(place)] != nil else { return nil as (@Sendable () -> Void)? }
+    let onRoom: [@Sendable () -> Void] = state.withLock { state in
+      guard state.places[ObjectIdentifier(place)] != nil else { return [] }
       state.idle.insert(place)
       return state.takeOnRoom()
     }
-    onRoom?()
+    for call in onRoom { call() }
   }
 
   /// Closes a connection that was chosen to make room, unless a request has arrived meanwhile, or another place is free.
@@ -195,7 +203,7 @@ final class ConnectionTable: Sendable {
     loop.scheduleTask(deadline: Swift.max(soon, first)) { [self] in
       let unsent = (try? place.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
       let isIdle = place.connection.value.isIdle && unsent == 0
-      let isWanted = first <= soon || client != nil || state.withLock { $0.onRoom != nil }
+      let isWanted = first <= soon || client != nil || state.withLock { !$0.onRoom.isEmpty }
       let isClosed = isIdle && isWanted
       if isIdle, !isClosed { place.unclaim(idleSince: since) }
       if isClosed {
@@ -209,7 +217,7 @@ final class ConnectionTable: Sendable {
         if !isClosed, let client { state.join(client, place) }
         return state.takeOnRoom()
       }
-      onRoom?()
+      for call in onRoom { call() }
     }
   }
 
@@ -269,7 +277,7 @@ final class ConnectionTable: Sendable {
     let all = state.withLock { state in
       state.isDraining = true
       // The port is closed.
-      state.onRoom = nil
+      state.onRoom = [:]
       return Array(state.places.values)
     }
     for place in all { place.channel.eventLoop.execute { place.connection.value.drain() } }

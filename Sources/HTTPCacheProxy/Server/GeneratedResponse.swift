@@ -81,11 +81,14 @@ enum GeneratedResponse {
 
   /// Returns the response that sends a client to the same target with https, with its method and content (RFC 9110 §15.4.9).
   static func redirect(_ request: HTTPRequest, toPort port: Int) -> (HTTPResponse, ArraySlice<UInt8>) {
-    let authority = request.authority ?? ""
+    guard let authority = request.authority, !authority.isEmpty else {
+      return text(400, "400: the request has no Host.")
+    }
     // An IPv6 address has brackets, and colons inside of them.
     let isLiteral = authority.utf8.first == UInt8(ascii: "[")
     let host = isLiteral ? authority.prefix { $0 != "]" } + "]" : authority.prefix { $0 != ":" }
-    let target = "https://\(host)\(port == 443 ? "" : ":\(port)")\(request.path ?? "/")"
+    let target =
+      "https://\(host)\(port == 443 ? "" : ":\(port)")\(request.path.flatMap { $0 == "*" ? nil : $0 } ?? "/")"
     var (response, content) = text(308, "308: see \(target)")
     response.headerFields[.location] = target
     return (response, content)

@@ -38,7 +38,7 @@ final class Tunnel {
   }
 }
 
-/// One end of a ``Tunnel``: the handler next to the socket. The handler after it sees only the end of the connection.
+/// One end of a ``Tunnel``: the handler next to the socket, or to TLS. The handler after it sees only the end of the connection.
 final class TunnelEnd: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer

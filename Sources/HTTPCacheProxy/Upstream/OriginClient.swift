@@ -44,6 +44,8 @@ final class OriginClient: Sendable {
     var breaker: OriginBreaker
     var health = OriginHealth()
     var isClosed = false
+    /// Number of times that the files of certificates were read again: connections from before serve no further request.
+    var encryptions = 0
   }
 
   /// - Parameter transit: the budget that counts content from its arrival until its readers take it.
@@ -385,12 +387,20 @@ final class OriginClient: Sendable {
   }
 
   private func update(_ configuration: ProxyConfiguration) {
-    let (granted, change) = state.withLock { state in
+    let (granted, change, idle): ([Waiter], OriginBreaker.Change, [OriginConnection.Handle]) = state.withLock
+    {
+      state in
+      var idle: [OriginConnection.Handle] = []
+      if configuration.originTLS != nil {
+        state.encryptions += 1
+        idle = state.pool.removeIdle()
+      }
       let change = state.breaker.update(
         failures: configuration.limits.originFailures,
         interval: configuration.timeouts.originProbe.timeAmount, at: now)
-      return (state.pool.update(configuration.poolLimits), change)
+      return (state.pool.update(configuration.poolLimits), change, idle)
     }
+    for connection in idle { connection.close() }
     report(change)
     for waiter in granted { waiter(.success(.connect)) }
   }
@@ -468,10 +478,12 @@ final class OriginClient: Sendable {
     for waiter in waiting { waiter(.failure(error)) }
   }
 
-  private func checkIn(_ connection: OriginConnection.Handle) {
+  /// - Parameter encryption: the number of ``State/encryptions`` when the connection was made.
+  private func checkIn(_ connection: OriginConnection.Handle, _ encryption: Int) {
     let now = self.now
     let (waiter, closing): (Waiter?, [OriginConnection.Handle]) = state.withLock { state in
-      state.isClosed ? (nil, [connection]) : state.pool.returned(connection, at: now)
+      state.isClosed || state.encryptions != encryption
+        ? (nil, [connection]) : state.pool.returned(connection, at: now)
     }
     for connection in closing { connection.close() }
     // Not before the connection has delivered the response that it has read.
@@ -513,6 +525,7 @@ final class OriginClient: Sendable {
     on loop: any EventLoop, within time: Duration, mayBecomeTunnel: Bool
   ) async throws(OriginError) -> OriginConnection.Handle {
     let configuration = settings.value
+    let encryptions = state.withLock { $0.encryptions }
     let encryption = settings.encryption.origin
     let (limits, deadline) = (configuration.limits.head, loop.now + time.timeAmount)
     var timeouts = configuration.timeouts
@@ -537,7 +550,7 @@ final class OriginClient: Sendable {
           let connection = OriginConnection(
             channel: channel, limits: limits, timeouts: timeouts, transit: transit, reads: reads,
             onIdle: { [weak self] in
-              if let self { self.checkIn($0) } else { $0.close() }
+              if let self { self.checkIn($0, encryptions) } else { $0.close() }
             },
             onEnd: { [weak self] in self?.forget($0) })
           try channel.pipeline.syncOperations.addHandler(connection)

@@ -75,7 +75,8 @@ struct ProxyControl {
 
   private mutating func reload() {
     guard running.file != "-" else {
-      return logger.warning("SIGHUP: standard input cannot be read again; the configuration is unchanged")
+      logger.warning("SIGHUP: standard input cannot be read again; the configuration is unchanged")
+      return readCertificates()
     }
     do throws(ProxySettings.Fault) {
       let read = try ProxySettings.read(arguments)
@@ -108,6 +109,18 @@ struct ProxyControl {
       }
     } catch {
       logger.error("SIGHUP: the configuration is unchanged: \(error)")
+    }
+  }
+
+  /// Reads the files of certificates and keys again.
+  private func readCertificates() {
+    do {
+      let proxy = try running.resolved().proxy
+      guard proxy.originTLS != nil || proxy.tls != nil else { return }
+      try self.proxy.update(proxy)
+      logger.notice("SIGHUP: certificates and keys were read again")
+    } catch {
+      logger.error("SIGHUP: certificates and keys are unchanged: \(error)")
     }
   }
 

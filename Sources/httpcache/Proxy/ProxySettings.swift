@@ -139,7 +139,7 @@ struct ProxySettings {
   }
 
   /// Whether clients use TLS.
-  var hasCertificates: Bool { settings["certificate"] != nil }
+  var hasCertificates: Bool { settings["certificate"]?.arguments.isEmpty == false }
 
   /// Returns these settings, with some options taken from others.
   func taking(_ names: [String], from other: ProxySettings) -> ProxySettings {

@@ -215,6 +215,26 @@ struct ConnectionTableTests {
     port.finish()
   }
 
+  @Test("Each port that waits for room learns of it")
+  func ports() throws {
+    let port = Port(2)
+    let connections = try (1...2).map { _ in try #require(try port.open()) }
+    let (first, second) = (NSObject(), NSObject())
+    let (firstCalls, secondCalls) = (EventCount(), EventCount())
+    let waiting = try (1...2).map { _ in try Connection(port.loop) }
+    #expect(
+      !port.table.admit(waiting[0].channel, of: ObjectIdentifier(first)) { firstCalls.next() }
+        && !port.table.admit(waiting[1].channel, of: ObjectIdentifier(second)) { secondCalls.next() })
+    port.loop.advanceTime(by: ConnectionTable.grace)
+    #expect(connections.allSatisfy { !$0.channel.isActive })
+    #expect(firstCalls.count > 0 && secondCalls.count > 0)
+    for (connection, of) in zip(waiting, [first, second]) {
+      #expect(port.table.admit(connection.channel, of: ObjectIdentifier(of)) {})
+      _ = try connection.channel.finish()
+    }
+    port.finish()
+  }
+
   @Test("A lower limit closes connections only for new ones, and a higher one admits at once")
   func limits() throws {
     let port = Port(3)

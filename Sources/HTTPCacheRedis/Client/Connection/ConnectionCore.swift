@@ -71,7 +71,9 @@ final class ConnectionCore: ChannelInboundHandler {
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           if let tls {
-            try channel.pipeline.syncOperations.addHandler(tls.makeHandler(to: server.host))
+            let deadline = channel.eventLoop.now + core.value.settings.connectTimeout
+            try tls.encrypt(channel, to: server.host, by: deadline)
+              .whenFailure { core.value.fault = "\($0)" }
           }
           try channel.pipeline.syncOperations.addHandler(core.value)
         }

@@ -137,6 +137,24 @@ struct ClientTLSTests {
     }
   }
 
+  @Test("A session is resumed with a ticket, also with a client certificate", arguments: [true, false])
+  func tickets(hasCertificate: Bool) async throws {
+    try await withTemporaryFolder { folder in
+      let own = try await Certificate.shared(in: folder, for: .other)
+      let session = folder.appendingPathComponent("session").path
+      try await Self.run([.loopback], { if hasCertificate { $0.tls?.clientIssuersFile = own.file.path } }) {
+        (proxy: ProxyFixture, _: [Certificate]) async throws in
+        for (option, text) in [("-sess_out", "New, TLSv1.2"), ("-sess_in", "Reused, TLSv1.2")] {
+          let client = try await Command(words: [
+            "openssl", "s_client", "-connect", "127.0.0.1:\(proxy.port)", "-tls1_2", "-cert", own.file.path,
+            "-key", own.key.path, option, session,
+          ]).run()
+          #expect(client.output.contains(text), "\(client.output)")
+        }
+      }
+    }
+  }
+
   /// What a client does instead of a handshake.
   enum Silence: CaseIterable {
     case sendsNothing
@@ -284,6 +302,21 @@ struct ClientTLSTests {
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(content.utf8.count)\r\nConnection: close\r\n\r\n\(content)"
       )
       expect(answer, endsWith: "\r\n\r\n\(count)")
+    }
+  }
+
+  @Test("A client without chunks sees that a response is incomplete")
+  func incomplete() async throws {
+    try await Self.run(origin: { _, connection in
+      try await connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+      return false
+    }) { (proxy: ProxyFixture, _: [Certificate]) async throws in
+      try await Self.client(proxy).talk { (conversation: inout Conversation) async throws in
+        try await conversation.send("GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+        await conversation.read(until: "half")
+        // Without an error, the end of the connection would be that of the content.
+        await #expect(throws: (any Error).self) { while try await conversation.input.next() != nil {} }
+      }
     }
   }
 

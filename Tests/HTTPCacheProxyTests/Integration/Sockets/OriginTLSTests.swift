@@ -51,13 +51,14 @@ struct OriginTLSTests {
   struct Trust: CustomTestStringConvertible, Sendable {
     var certificate = Certificate.Name.loopback
     var knowsIssuer = true
+    var host = "127.0.0.1"
     var expects: String?
     var acceptsAny = false
     /// The kind of error, and the texts in the log.
     var failure: (kind: String, texts: [String])?
 
     var testDescription: String {
-      "\(certificate), issuer known: \(knowsIssuer), expected: \(expects ?? "the host"), any: \(acceptsAny)"
+      "\(certificate), issuer known: \(knowsIssuer), expected: \(expects ?? host), any: \(acceptsAny)"
     }
   }
 
@@ -74,6 +75,12 @@ struct OriginTLSTests {
     Trust(
       certificate: .other,
       failure: ("tls_certificate_error", ["the certificate is not for '127.0.0.1', but for other.example"])),
+    Trust(
+      // An attacker who redirects a name may well have a certificate for his address.
+      host: "localhost",
+      failure: (
+        "tls_certificate_error", ["the certificate is not for 'localhost', but for 127.0.0.1"]
+      )),
     Trust(
       expects: "www.example",
       failure: ("tls_certificate_error", ["the certificate is not for 'www.example', but for 127.0.0.1"])),
@@ -96,6 +103,7 @@ struct OriginTLSTests {
           tls.issuersFile = trust.knowsIssuer ? certificate.file.path : nil
           tls.serverName = trust.expects
           tls.acceptsAnyCertificate = trust.acceptsAny
+          $0.origin.host = trust.host
           $0.originTLS = tls
           $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
         }, logger: Logger(label: "test") { _ in log }, encryption: { try certificate.serverContext() }
@@ -368,6 +376,25 @@ struct OriginTLSTests {
   }
 
   // MARK: - While it runs
+
+  @Test("After an update, a connection from before serves no further request", arguments: [true, false])
+  func updateWithConnections(isIdle: Bool) async throws {
+    let gate = Gate()
+    try await Self.run { request, connection in
+      if !isIdle, request.hasPrefix("GET /first ") { await gate.pass() }
+      try await connection.send(ok("hello", Self.notStored))
+      return true
+    } _: { proxy in
+      async let first = proxy.get("/first")
+      await proxy.origin.arrived(1)
+      if isIdle { expect(try await first, startsWith: "HTTP/1.1 200 ") }
+      try proxy.proxy.update(proxy.proxy.configuration)
+      gate.open()
+      expect(try await first, startsWith: "HTTP/1.1 200 ")
+      expect(try await proxy.get("/second"), startsWith: "HTTP/1.1 200 ")
+      #expect(proxy.origin.connectionCount == 2)
+    }
+  }
 
   @Test("An update reads the files again for new connections, and changes nothing if one is unreadable")
   func update() async throws {

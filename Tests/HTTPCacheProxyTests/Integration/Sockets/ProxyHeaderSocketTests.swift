@@ -76,4 +76,23 @@ struct ProxyHeaderSocketTests {
     let proxy = CachingProxy(configuration, cache: try .init(.init(memoryCapacity: 1 << 20)))
     await #expect(throws: ProxyConfiguration.ValidationError.self) { try await proxy.run() }
   }
+
+  @Test("Content that comes with the header is read when it is wanted")
+  func content() async throws {
+    let trusted = try ProxyConfiguration.AddressRange(parsing: "127.0.0.1")
+    try await ProxyFixture.run {
+      $0.expectsProxyHeader = true
+      $0.trustedPeers = [trusted]
+    } origin: { _, connection in
+      let text = await connection.read(until: "end")
+      try await connection.send(ok("\(text.utf8.count { $0 == UInt8(ascii: "x") })"))
+      return false
+    } _: { proxy in
+      let content = String(repeating: "x", count: 100_000) + "end"
+      let answer = try await RawClient.connect(to: proxy.port).exchange(
+        "PROXY TCP4 192.0.2.1 192.0.2.2 4711 80\r\nPOST / HTTP/1.1\r\nHost: a\r\n"
+          + "Content-Length: \(content.utf8.count)\r\nConnection: close\r\n\r\n\(content)")
+      expect(answer, endsWith: "\r\n\r\n100000")
+    }
+  }
 }
