@@ -237,7 +237,7 @@ let package = Package(
     // Scenarios as data, run in virtual time, or in real time over sockets.
     library(
       "Conformance", exclude: ["Format.md"],
-      cache + ["Loopback", .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix")]),
+      cache + ["Loopback", "TransportSecurity", .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix")]),
     // An origin server and processes of redis-server on loopback, for the tests and the benchmarks.
     library(
       "Loopback",

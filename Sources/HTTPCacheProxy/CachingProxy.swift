@@ -155,50 +155,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
       connections.setLimits(Self.connectionLimits($0))
       Self.checkDescriptors($0, logger)
     }
-    let transit = cache.transit
-    // NIO sets TCP_NODELAY on the listening socket, and accepted ones inherit it.
-    let bootstrap = ServerBootstrap(group: group)
-      .serverChannelOption(.backlog, value: 4096)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .accepting(in: connections)
-    /// - Parameter service: returns what the connections of a port do with requests.
-    @Sendable func serve(
-      _ service: @escaping @Sendable () -> ClientConnection.Service, encrypted: Bool
-    ) -> @Sendable (any Channel) -> EventLoopFuture<Void> {
-      { channel in
-        channel.eventLoop.makeCompletedFuture {
-          let reads = ReadBuffer.current
-          // Options of the bootstrap would be set one by one, each with a future: 4 µs for a connection.
-          if let options = channel.syncOptions {
-            try options.setOption(.autoRead, value: false)
-            try options.setOption(.allowRemoteHalfClosure, value: true)
-            try options.setOption(.maxMessagesPerRead, value: 1)
-            try options.setOption(
-              .recvAllocator, value: TransitReadAllocator(transit: transit, shared: reads, first: 1 << 10))
-          }
-          let make = {
-            (client: ConnectionOpening.Client?, service: ClientConnection.Service, isAtSocket: Bool) in
-            ClientConnection(
-              context, on: channel.eventLoop, reads: reads, isAtSocket: isAtSocket, service: service,
-              client: client, log: log?.lines(of: channel.eventLoop))
-          }
-          guard encrypted || context.configuration.expectsProxyHeader else {
-            let connection = make(nil, service(), true)
-            try channel.pipeline.syncOperations.addHandler(connection)
-            connection.place = connections.add(channel, connection)
-            return
-          }
-          let opening = ConnectionOpening(
-            context, encryption: encrypted ? context.settings.encryption.clients : nil, service: service(),
-            makeConnection: make)
-          try channel.pipeline.syncOperations.addHandler(opening)
-          opening.place = connections.add(channel, opening)
-        }
-      }
-    }
+    let ports = ClientPorts(context: context, connections: connections, group: group)
     let server = try await Self.listening(on: configuration.listen, .clients) {
-      try await bootstrap.childChannelInitializer(serve({ .answers }, encrypted: configuration.tls != nil))
-        .bind(host: $0.host, port: $0.port).get()
+      try await ports.open($0, .answers, isEncrypted: configuration.tls != nil)
     }
     // The servers that are open, in the order of their addresses.
     var servers = [server]
@@ -216,8 +175,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
         let port = configuration.redirectPort ?? server.localAddress?.port ?? 443
         servers.append(
           try await Self.listening(on: address, .redirects) {
-            try await bootstrap.childChannelInitializer(serve({ .redirects(port: port) }, encrypted: false))
-              .bind(host: $0.host, port: $0.port).get()
+            try await ports.open($0, .redirects(port: port), isEncrypted: false)
           })
       }
     } catch {

@@ -5,6 +5,7 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import TransportSecurity
 
 /// Sends one request with exactly these fields, on its own connection, and waits for the response.
 enum LiveClient {
@@ -19,11 +20,14 @@ enum LiveClient {
   private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
   static func send(
-    _ request: HTTPRequest, body: [UInt8], host: String, port: Int, within seconds: Int64
+    _ request: HTTPRequest, body: [UInt8], to target: LiveRunner.Target, within seconds: Int64
   ) async throws -> Answer {
     let connection = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-      .connect(host: host, port: port) { channel in
+      .connect(host: target.host, port: target.port) { channel in
         channel.eventLoop.makeCompletedFuture {
+          // A handshake that fails closes the channel.
+          _ = try target.encryption?.encrypt(
+            channel, to: target.host, by: channel.eventLoop.now + .seconds(seconds))
           try channel.pipeline.syncOperations.addHandlers([
             HTTPRequestEncoder(),
             ByteToMessageHandler(

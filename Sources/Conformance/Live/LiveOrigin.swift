@@ -7,6 +7,7 @@ import HTTPTypes
 import Loopback
 import NIOCore
 import NIOHTTP1
+import TransportSecurity
 
 /// The origins of all scenarios on one socket, identified by `Test-ID`.
 ///
@@ -21,10 +22,13 @@ package final class LiveOrigin: Sendable {
     subscript(id: String) -> ScenarioOrigin? { origins.withLock { $0[id] } }
   }
 
-  /// - Parameter port: the port; 0 for any free one.
-  package static func start(port: Int = 0) async throws -> LiveOrigin {
+  /// - Parameters:
+  ///   - port: the port; 0 for any free one.
+  ///   - encryption: encrypts the connections; `nil` if nothing does.
+  package static func start(port: Int = 0, encryption: ServerContext? = nil) async throws -> LiveOrigin {
     let origins = Origins()
     let server = try await LoopbackServer.start(port: port) { channel in
+      try encryption?.encrypt(channel, by: channel.eventLoop.now + .seconds(10)) { _ in }
       try channel.pipeline.syncOperations.addHandlers([
         TunnelOpening(), ByteToMessageHandler(HTTPRequestDecoder()),
       ])

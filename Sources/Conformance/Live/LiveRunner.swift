@@ -4,6 +4,7 @@
 import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
+import TransportSecurity
 
 /// Runs scenarios in real time, over sockets, through a proxy: concurrently, and each at its own pace.
 ///
@@ -13,10 +14,13 @@ package struct LiveRunner: Sendable {
   package struct Target: Sendable {
     package var host: String
     package var port: Int
+    /// Encrypts the connections; `nil` if nothing does.
+    package var encryption: ClientContext?
 
-    package init(host: String, port: Int) {
+    package init(host: String, port: Int, encryption: ClientContext? = nil) {
       self.host = host
       self.port = port
+      self.encryption = encryption
     }
   }
 
@@ -31,15 +35,19 @@ package struct LiveRunner: Sendable {
   private let runner: ScenarioRunner
   private let extra: [(String, String)]
   private let originPort: Int
+  private let originEncryption: ServerContext?
   private let open: Opening
 
   /// - Parameters:
   ///   - runner: decides which scenarios apply, and the cache's settings for each.
   ///   - extra: fields to add to every request unless the scenario sets them: those of a certain client.
   ///   - originPort: the origin's port; 0 for any free one.
+  ///   - originEncryption: encrypts the connections of the origin; `nil` if nothing does.
   package init(
-    _ runner: ScenarioRunner, extra: [(String, String)] = [], originPort: Int = 0, open: @escaping Opening
+    _ runner: ScenarioRunner, extra: [(String, String)] = [], originPort: Int = 0,
+    originEncryption: ServerContext? = nil, open: @escaping Opening
   ) {
+    self.originEncryption = originEncryption
     self.runner = runner
     self.extra = extra
     self.originPort = originPort
@@ -47,7 +55,7 @@ package struct LiveRunner: Sendable {
   }
 
   package func run(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
-    let origin = try await LiveOrigin.start(port: originPort)
+    let origin = try await LiveOrigin.start(port: originPort, encryption: originEncryption)
     var targets: [ScenarioOptions: Target?] = [:]
     var jobs: [(suite: String, scenario: Scenario, target: Target?)] = []
     for suite in suites {
@@ -64,7 +72,9 @@ package struct LiveRunner: Sendable {
       }
     }
     let reports = await withTaskGroup(of: (Int, ScenarioRunner.Report).self) { group in
-      // Times in whole seconds start at a full second, so that rounding loses none; some dozens at a time.
+      // Times in whole seconds start at a full second, so that rounding loses none; some dozens at a time. Handshakes take
+      // their time: fewer with them.
+      let atATime = originEncryption == nil ? 50 : 20
       let base = LiveClock().now.milliseconds / 1000 * 1000 + 1000
       var started = 0
       for (index, job) in jobs.enumerated() {
@@ -74,7 +84,8 @@ package struct LiveRunner: Sendable {
           }
           continue
         }
-        let start = Timestamp(milliseconds: base + Int64(started / 50 * 1000 + started % 50 * 6 + 20))
+        let start = Timestamp(
+          milliseconds: base + Int64(started / atATime * 1000 + started % atATime * 300 / atATime + 20))
         started += 1
         group.addTask {
           let (result, trace) = await run(job.scenario, target, origin, start: start)
@@ -129,7 +140,7 @@ package struct LiveRunner: Sendable {
       let answer: LiveClient.Answer
       do {
         answer = try await LiveClient.send(
-          request, body: Array((step.text("request_body") ?? "").utf8), host: target.host, port: target.port,
+          request, body: Array((step.text("request_body") ?? "").utf8), to: target,
           within: 15)
       } catch {
         return (.failed("step \(index + 1): no connection to the cache: \(error)"), trace)

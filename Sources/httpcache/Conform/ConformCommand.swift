@@ -5,6 +5,7 @@ import ArgumentParser
 import Conformance
 import HTTPCacheEngine
 import HTTPCacheProxy
+import TransportSecurity
 
 /// `httpcache conform`.
 struct ConformCommand: AsyncParsableCommand {
@@ -21,7 +22,8 @@ struct ConformCommand: AsyncParsableCommand {
         httpcache conform tests.json --only freshness-max-age
         httpcache conform tests.json --live
 
-      With --live, the scenarios run in real time over sockets, through proxies that the command starts, all at once. With \
+      With --live, the scenarios run in real time over sockets, through proxies that the command starts, all at once; with \
+      --certificate FILE, over TLS. With \
       --through HOST:PORT, they run through a proxy that is already running. Its origin must be 127.0.0.1 at --origin-port. \
       With --through asynchttpclient or --through hummingbird, they run in virtual time through that adapter. The command \
       must have been built with the package trait of that name. Scenarios that cannot run this way are listed with the reason.
@@ -64,6 +66,20 @@ struct ConformCommand: AsyncParsableCommand {
       "Run in real time through this proxy, which is already running, or in virtual time through an adapter: asynchttpclient or hummingbird.",
       valueName: "host:port|adapter"))
   var through: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "PEM file with a certificate: the proxies of --live use TLS with it, with clients and with the origin.",
+      valueName: "file"),
+    completion: .file())
+  var certificate: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "PEM file with the private key of --certificate (default: the file of the certificate).",
+      valueName: "file"),
+    completion: .file())
+  var key: String?
 
   @Option(help: ArgumentHelp("Port of the origin of a live run; 0 for any free port.", valueName: "port"))
   var originPort = 0
@@ -137,13 +153,26 @@ struct ConformCommand: AsyncParsableCommand {
       }
       return (String(text[..<colon]), text[text.index(after: colon)...].trimmedOfBlanks)
     }
+    let tls = certificate.map { ProxyConfiguration.TLS.Certificate(file: $0, keyFile: key) }
+    guard tls != nil || key == nil else { throw ValidationError("--key needs --certificate") }
+    guard tls == nil || through == nil else {
+      throw ValidationError("--certificate: expected --live, found --through")
+    }
     let proxies: any LiveProxies
     do {
-      proxies = try through.map { OneProxy(try ProxyConfiguration.Address(parsing: $0)) } ?? ProxyFarm()
+      proxies = try through.map { OneProxy(try ProxyConfiguration.Address(parsing: $0)) } ?? ProxyFarm(tls)
     } catch let error as ProxyConfiguration.ValidationError {
       throw ValidationError("--through: \(error)")
     }
-    let reports = try await LiveRunner(kind.runner, extra: fields, originPort: originPort) {
+    let encryption: ServerContext?
+    do {
+      encryption = try tls.map { try ServerContext(ServerTLS([.init(file: $0.file, keyFile: $0.keyFile)])) }
+    } catch let error as TLSFault {
+      throw ValidationError("--\(error.part == .key && key != nil ? "key" : "certificate"): \(error)")
+    }
+    let reports = try await LiveRunner(
+      kind.runner, extra: fields, originPort: originPort, originEncryption: encryption
+    ) {
       settings, options, port in
       try await proxies.open(settings, options, originPort: port)
     }.run(suites)

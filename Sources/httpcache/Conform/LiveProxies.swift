@@ -6,6 +6,7 @@ import Conformance
 import HTTPCacheProxy
 import HTTPCaching
 import Logging
+import TransportSecurity
 
 /// The proxies of a live run.
 protocol LiveProxies: Sendable {
@@ -18,6 +19,12 @@ protocol LiveProxies: Sendable {
 /// Starts a proxy for each cache configuration of the scenarios.
 final class ProxyFarm: LiveProxies {
   private let running = Mutex<[Task<Void, any Error>]>([])
+  private let certificate: ProxyConfiguration.TLS.Certificate?
+
+  /// - Parameter certificate: the proxies use TLS with it; `nil` for none.
+  init(_ certificate: ProxyConfiguration.TLS.Certificate?) {
+    self.certificate = certificate
+  }
 
   func open(
     _ settings: HTTPCache.Configuration, _ options: ScenarioOptions, originPort: Int
@@ -28,6 +35,19 @@ final class ProxyFarm: LiveProxies {
     // An origin that hangs up on a request must get it once: so no idle connection may be old enough to count as
     // closed.
     configuration.timeouts.originIdle = .milliseconds(900)
+    var encryption: ClientContext?
+    if let certificate {
+      configuration.tls = ProxyConfiguration.TLS([certificate])
+      var originTLS = ProxyConfiguration.OriginTLS()
+      // Any certificate will do for a run on one machine.
+      originTLS.acceptsAnyCertificate = true
+      configuration.originTLS = originTLS
+      // The URLs of the scenarios stay as they are.
+      configuration.scheme = "http"
+      var tls = ClientTLS()
+      tls.verification = .none
+      encryption = try ClientContext(tls)
+    }
     // An origin that hangs up in several scenarios has not failed.
     configuration.limits.originFailures = nil
     let proxy = CachingProxy(
@@ -39,7 +59,7 @@ final class ProxyFarm: LiveProxies {
       try await task.value
       return nil
     }
-    return LiveRunner.Target(host: address.host, port: address.port)
+    return LiveRunner.Target(host: address.host, port: address.port, encryption: encryption)
   }
 
   func close() async {

@@ -41,6 +41,26 @@ struct LiveConformanceTests {
     }
   }
 
+  @Test(
+    "A live run over TLS passes as without",
+    .enabled("needs the command openssl, to make certificates") { await Certificate.canBeMade() })
+  func encrypted() async throws {
+    try await withTemporaryFolder { folder in
+      let certificate = try await Certificate.shared(in: folder)
+      let file = try folder.write(Self.scenarios, to: "scenarios.json")
+      let end = try await CommandProcess.run([
+        "conform", file, "--live", "--certificate", certificate.file.path, "--key", certificate.key.path,
+      ])
+      #expect(end.status == 0, "\(end.output)\(end.errors)")
+      #expect(end.output.contains(/all +3\/3/), "\(end.output)")
+      let refused = try await CommandProcess.run([
+        "conform", file, "--live", "--certificate", certificate.key.path,
+      ])
+      #expect(
+        refused.status == 64 && refused.errors.contains("--certificate: cannot read certificates in PEM"))
+    }
+  }
+
   @Test("A live run names the failed scenario and ends with status 1")
   func failure() async throws {
     try await withTemporaryFolder { folder in

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCaching
+import NIOCore
+import NIOPosix
+
+/// Opens the ports of clients, and makes their connections.
+struct ClientPorts: Sendable {
+  let context: ProxyContext
+  let connections: ConnectionTable
+  let group: any EventLoopGroup
+
+  /// Opens a port.
+  ///
+  /// - Parameters:
+  ///   - service: what its connections do with requests.
+  ///   - isEncrypted: whether they use TLS.
+  func open(
+    _ address: ProxyConfiguration.Address, _ service: ClientConnection.Service, isEncrypted: Bool
+  ) async throws -> any Channel {
+    // NIO sets TCP_NODELAY on the listening socket, and accepted ones inherit it.
+    try await ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: 4096)
+      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+      .accepting(in: connections)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try begin(channel, service, isEncrypted: isEncrypted) }
+      }
+      .bind(host: address.host, port: address.port).get()
+  }
+
+  private func begin(
+    _ channel: any Channel, _ service: ClientConnection.Service, isEncrypted: Bool
+  ) throws {
+    let reads = ReadBuffer.current
+    // Options of the bootstrap would be set one by one, each with a future: 4 µs for a connection.
+    if let options = channel.syncOptions {
+      try options.setOption(.autoRead, value: false)
+      try options.setOption(.allowRemoteHalfClosure, value: true)
+      try options.setOption(.maxMessagesPerRead, value: 1)
+      try options.setOption(
+        .recvAllocator,
+        value: TransitReadAllocator(transit: context.cache.transit, shared: reads, first: 1 << 10))
+    }
+    guard isEncrypted || context.configuration.expectsProxyHeader else {
+      let connection = ClientConnection(
+        context, on: channel.eventLoop, reads: reads, isAtSocket: true, service: service,
+        log: context.accessLog?.lines(of: channel.eventLoop))
+      try channel.pipeline.syncOperations.addHandler(connection)
+      connection.place = connections.add(channel, connection)
+      return
+    }
+    let encryption = isEncrypted ? context.settings.encryption.clients : nil
+    let opening = ConnectionOpening(context, encryption: encryption, service: service) {
+      client, service, isAtSocket in
+      ClientConnection(
+        context, on: channel.eventLoop, reads: reads, isAtSocket: isAtSocket, service: service,
+        client: client, log: context.accessLog?.lines(of: channel.eventLoop))
+    }
+    try channel.pipeline.syncOperations.addHandler(opening)
+    opening.place = connections.add(channel, opening)
+  }
+}
