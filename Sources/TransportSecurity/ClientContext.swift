@@ -16,6 +16,8 @@ import NIOCore
     package init(_ options: ClientTLS) throws(TLSFault) {
       self.options = options
       var configuration = TLSConfiguration.makeClientConfiguration()
+      // Handshake closes the socket: nothing waits for it.
+      configuration.shutdownTimeout = .milliseconds(100)
       configuration.minimumTLSVersion = .tlsv12
       configuration.certificateVerification =
         switch options.verification {

@@ -58,8 +58,7 @@
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
       timer = context.eventLoop.scheduleTask(deadline: deadline) {
         let (handshake, context) = bound.value
-        handshake.end(.failure(TLSFailure(.timeout, "the TLS handshake has not ended in time")))
-        handshake.close(context: context, mode: .all, promise: nil)
+        handshake.fail(TLSFailure(.timeout, "the TLS handshake has not ended in time"), context)
       }
       context.read()
     }
@@ -82,15 +81,24 @@
       let failure = TLSFailure(
         error, certificate: tls.peerCertificate, name: name, isInHandshake: done != nil)
       guard done != nil else { return context.fireErrorCaught(failure ?? error) }
-      end(.failure(failure ?? TLSFailure(.ended, "the connection ended during the TLS handshake: \(error)")))
-      close(context: context, mode: .all, promise: nil)
+      fail(failure ?? TLSFailure(.ended, "the connection ended during the TLS handshake: \(error)"), context)
+    }
+
+    /// Ends a handshake that failed. What the handlers have already written, such as a password, must not be sent to a peer
+    /// that is not the expected one: so nothing is flushed.
+    private func fail(_ failure: TLSFailure, _ context: ChannelHandlerContext) {
+      isClosing = true
+      end(.failure(failure))
+      closeSocket(context, nil)
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-      guard mode == .all, !isClosing else { return context.close(mode: mode, promise: promise) }
-      isClosing = true
-      // It tells the peer. To wait for its answer is not required (RFC 8446 §6.1), and would keep the descriptor.
-      context.close(mode: .output, promise: nil)
+      guard mode == .all else { return context.close(mode: mode, promise: promise) }
+      if !isClosing {
+        isClosing = true
+        // It tells the peer. To wait for its answer is not required (RFC 8446 §6.1), and would keep the descriptor.
+        context.close(mode: .output, promise: nil)
+      }
       closeSocket(context, promise)
     }
 

@@ -61,6 +61,8 @@ import NIOCore
         throw TLSFault(.certificate, "no certificate in \(file.file)")
       }
       var configuration = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: key)
+      // Handshake closes the socket: nothing waits for it.
+      configuration.shutdownTimeout = .milliseconds(100)
       configuration.minimumTLSVersion = options.requiresTLS13 ? .tlsv13 : .tlsv12
       configuration.applicationProtocols = options.protocols
       if let issuers = options.clientIssuersFile {

@@ -52,6 +52,7 @@ struct ClientPorts: Sendable {
       return
     }
     let encryption = isEncrypted ? context.settings.encryption.clients : nil
+    guard !isEncrypted || encryption != nil else { throw ChannelError.operationUnsupported }
     let opening = ConnectionOpening(context, encryption: encryption, service: service) {
       client, service, isAtSocket in
       ClientConnection(

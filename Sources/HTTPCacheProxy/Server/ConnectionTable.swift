@@ -277,7 +277,7 @@ final class ConnectionTable: Sendable {
     let all = state.withLock { state in
       state.isDraining = true
       // The port is closed.
-      state.onRoom = [:]
+      (state.onRoom, state.waiting) = ([:], [:])
       return Array(state.places.values)
     }
     for place in all { place.channel.eventLoop.execute { place.connection.value.drain() } }

@@ -102,6 +102,7 @@ final class TunnelEnd: ChannelInboundHandler {
     }
   }
 
+  /// Also after an end without a word in TLS: the other side would take it for a proper one.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     context.close(promise: nil)
   }

@@ -73,7 +73,7 @@ final class ConnectionCore: ChannelInboundHandler {
           if let tls {
             let deadline = channel.eventLoop.now + core.value.settings.connectTimeout
             try tls.encrypt(channel, to: server.host, by: deadline)
-              .whenFailure { core.value.fault = "\($0)" }
+              .whenFailure { if $0 is TLSFailure { core.value.fault = "\($0)" } }
           }
           try channel.pipeline.syncOperations.addHandler(core.value)
         }

@@ -208,6 +208,27 @@ struct TLSTests {
     }
   }
 
+  @Test("A server whose certificate has only its address gets no byte of a client that asks for a name")
+  func passwordOfAnotherServer() async throws {
+    try await withTemporaryFolder { folder in
+      let certificate = try await Certificate.shared(in: folder)
+      let server = try await RawOrigin.start(encryption: { try certificate.serverContext() }) { _, _ in false
+      }
+      for (host, isReached) in [("localhost", false), ("127.0.0.1", true)] {
+        var tls = ClientTLS()
+        tls.issuersFile = certificate.file.path
+        // The server sees what ends with an empty line.
+        let endpoint = RedisEndpoint(
+          [.tcp(host: host, port: server.port)], credentials: .init(password: "secret\r\n\r\n"), tls: tls)
+        try await withClient(endpoint) { (client: RedisClient) async throws in
+          #expect(try await code { _ = try await client.send(words("PING")) } != nil)
+        }
+        #expect(server.requests.contains { $0.contains("secret") } == isReached)
+      }
+      await server.stop()
+    }
+  }
+
   @Test("TLS to an unencrypted server, and the reverse, fail with an error")
   func mismatch() async throws {
     try await withDatabase { (own: RedisEndpoint) async throws in
