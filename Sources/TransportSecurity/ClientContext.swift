@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCacheEngine
 import NIOCore
 
 #if TLS || Redis
@@ -85,14 +84,10 @@ import NIOCore
   }
 
   extension NIOSSLCertificate {
-    /// Whether a DNS name of the certificate is this one, or has `*` as its first label instead (RFC 9525 §6.3).
-    fileprivate func isFor(_ name: String) -> Bool {
-      let name = String(name.hasSuffix(".") ? name.dropLast() : name[...]).lowercasedASCII
-      let rest = name.firstIndex(of: ".").map { name[$0...] }
-      return dnsNames.contains {
-        let other = $0.lowercasedASCII
-        return other == name || other.hasPrefix("*.") && other.dropFirst() == rest
-      }
+    /// Whether the certificate has this name, or a pattern that covers it. A common name does not count.
+    fileprivate func isFor(_ host: String) -> Bool {
+      let name = DNSName(host.utf8)
+      return dnsNames.contains { $0 == name || $0 == name.pattern }
     }
   }
 

@@ -6,14 +6,6 @@
   import NIOSSL
   import NIOTLS
 
-  /// What a handshake has agreed on.
-  package struct Agreement: Sendable {
-    /// The protocol (ALPN, RFC 7301); `nil` if none was named.
-    package var protocolName: String?
-    /// The version of TLS, such as `1.3`.
-    package var version: String
-  }
-
   /// Waits for the end of a handshake, and says why a connection has failed.
   final class Handshake: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import HTTPCacheEngine
 import NIOCore
 
 #if TLS || Redis
@@ -10,21 +9,13 @@ import NIOCore
   /// What all connections of a server's clients share: the certificates and keys, read from their files, and the keys of the
   /// session tickets.
   package struct ServerContext: Sendable {
-    /// What the log says about a certificate.
-    package struct Certificate: Sendable {
-      package var file: String
-      /// The DNS names that it is for.
-      package var names: [String]
-      /// The last second in which it is valid, since 1970.
-      package var lastSecond: Int64
-    }
-
-    package let certificates: [Certificate]
+    package let certificates: [ServerCertificate]
     private let context: NIOSSLContext
 
     /// Reads the files.
     package init(_ options: ServerTLS) throws(TLSFault) {
-      var found: [(certificate: Certificate, identity: NIOSSLContextConfigurationOverride)] = []
+      var (found, byName): ([ServerCertificate], [DNSName: NIOSSLContextConfigurationOverride]) = ([], [:])
+      var first: NIOSSLContextConfigurationOverride?
       for given in options.certificates {
         let chain = try PEM.certificates(given.file, .certificate)
         var identity = NIOSSLContextConfigurationOverride()
@@ -32,23 +23,24 @@ import NIOCore
         identity.privateKey = .privateKey(try PEM.key(given.keyFile ?? given.file))
         let leaf = chain[0]
         found.append(
-          (
-            Certificate(
-              file: given.file, names: leaf.dnsNames.map(\.lowercasedASCII),
-              lastSecond: Int64(leaf.notValidAfter)), identity
-          ))
+          ServerCertificate(
+            file: given.file, names: leaf.dnsNames.map(\.text), lastSecond: Int64(leaf.notValidAfter)))
+        // The first certificate with a name has it.
+        for name in leaf.dnsNames where byName[name] == nil { byName[name] = identity }
+        first = first ?? identity
         // Each key must belong to its certificate, also of those that few clients ask for.
         _ = try Self.makeContext(identity, options, file: given)
       }
-      guard let first = found.first, let own = options.certificates.first else {
+      guard let first, let own = options.certificates.first else {
         throw TLSFault(.certificate, "expected at least one certificate")
       }
-      certificates = found.map(\.certificate)
-      context = try Self.makeContext(first.identity, options, file: own) {
-        if found.count == 1 { return }
-        let byName = Self.byName(found)
+      certificates = found
+      context = try Self.makeContext(first, options, file: own) { [byName] in
+        if options.certificates.count == 1 { return }
         $0.sslContextCallback = { client, promise in
-          promise.succeed(client.serverHostname.flatMap { Self.find($0, in: byName) } ?? .noChanges)
+          let name = client.serverHostname.map { DNSName($0.utf8) }
+          promise.succeed(
+            name.flatMap { byName[$0] } ?? name?.pattern.flatMap { byName[$0] } ?? .noChanges)
         }
       }
     }
@@ -79,21 +71,6 @@ import NIOCore
       }
     }
 
-    /// The first certificate with a name has it.
-    private static func byName(
-      _ found: [(certificate: Certificate, identity: NIOSSLContextConfigurationOverride)]
-    ) -> [String: NIOSSLContextConfigurationOverride] {
-      Dictionary(
-        found.flatMap { found in found.certificate.names.map { ($0, found.identity) } },
-        uniquingKeysWith: { first, _ in first })
-    }
-
-    /// Finds a name, or the wildcard with its first label (RFC 9525 §6.3).
-    private static func find<Identity>(_ name: String, in identities: [String: Identity]) -> Identity? {
-      let name = name.lowercasedASCII
-      return identities[name] ?? name.firstIndex(of: ".").flatMap { identities["*" + name[$0...]] }
-    }
-
     /// Encrypts the channel of a client, whose handlers so far stay next to the socket.
     ///
     /// - Parameters:
@@ -109,28 +86,17 @@ import NIOCore
   }
 
   extension NIOSSLCertificate {
-    var dnsNames: [String] {
+    var dnsNames: [DNSName] {
       _subjectAlternativeNames().compactMap { name in
         guard case .dnsName = name.nameType else { return nil }
-        return String(decoding: name.contents, as: UTF8.self)
+        return DNSName(name.contents)
       }
     }
   }
 #else
-  package struct Agreement: Sendable {
-    package var protocolName: String?
-    package var version: String
-  }
-
   /// What all connections of a server's clients share: without the trait `TLS` there are none.
   package struct ServerContext: Sendable {
-    package struct Certificate: Sendable {
-      package var file: String
-      package var names: [String]
-      package var lastSecond: Int64
-    }
-
-    package let certificates: [Certificate]
+    package let certificates: [ServerCertificate]
 
     package init(_ options: ServerTLS) throws(TLSFault) { throw TLSFault.build }
 

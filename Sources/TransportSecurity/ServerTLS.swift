@@ -28,3 +28,20 @@ package struct ServerTLS: Hashable, Sendable {
     self.certificates = certificates
   }
 }
+
+/// What the log says about a certificate that a server presents.
+package struct ServerCertificate: Sendable {
+  package var file: String
+  /// The DNS names that it is for.
+  package var names: [String]
+  /// The last second in which it is valid, since 1970.
+  package var lastSecond: Int64
+}
+
+/// What a handshake has agreed on.
+package struct Agreement: Sendable {
+  /// The protocol (ALPN, RFC 7301); `nil` if none was named.
+  package var protocolName: String?
+  /// The version of TLS, such as `1.3`.
+  package var version: String
+}
