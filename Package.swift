@@ -48,6 +48,7 @@ extension Target.Dependency {
 let cache: [Target.Dependency] = [
   "CacheMutex", "HTTPCacheEngine", "HTTPCacheStore", "HTTPCaching", .httpTypes,
 ]
+let http2: [Target.Dependency] = ["NIOHPACK", "NIOHTTP2"].map { .product($0, "swift-nio-http2", ["Proxy"]) }
 
 /// A library that only a trait needs. On Linux its headers are in the usual place, and the package manager warns of the flags
 /// that pkg-config returns, and of a library that is missing.
@@ -172,7 +173,7 @@ let package = Package(
     // The cache in front of an origin, over sockets.
     library(
       "HTTPCacheProxy",
-      cache + [
+      cache + http2 + [
         "HTTPCacheObserving", "TransportSecurity", .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"),
         .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .system,
       ]),
@@ -206,7 +207,7 @@ let package = Package(
     // What needs servers, and what reads results: apart, so that the first figures need few packages.
     .executableTarget(
       name: "CacheBenchServers",
-      dependencies: cache + [
+      dependencies: cache + http2 + [
         "BenchmarkHarness", "CFloors", "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird",
         "HTTPCacheRedis", "Loopback", .arguments, .hummingbird, .log(), .nio("NIOCore"), .nio("NIOPosix"),
       ],
@@ -241,7 +242,7 @@ let package = Package(
     // An origin server and processes of redis-server on loopback, for the tests and the benchmarks.
     library(
       "Loopback",
-      [
+      http2 + [
         "CacheMutex", "ChildProcesses", .httpTypes, .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"),
         .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])), "TransportSecurity",
       ]),
@@ -263,10 +264,9 @@ let package = Package(
     // What the tests of several targets share.
     library(
       "TestSupport", in: "Tests/Support/TestSupport",
-      cache + [
+      cache + http2 + [
         "BenchmarkHarness", "CDescriptorCheck", "ChildProcesses", "Loopback", .nio("NIOCore"),
-        .nio("NIOHTTP1"), .nio("NIOPosix"), .product("NIOHTTP2", "swift-nio-http2", ["AsyncHTTPClient"]),
-        .system, .tls,
+        .nio("NIOHTTP1"), .nio("NIOPosix"), .system, .tls,
       ]),
     // The programs that tests and the Makefile start.
     .executableTarget(
@@ -311,7 +311,7 @@ let package = Package(
       ]),
     tests(
       "HTTPCacheProxyTests",
-      cache + [
+      cache + http2 + [
         "BenchmarkHarness", "HTTPCacheObserving", "HTTPCacheProxy", "Loopback", .log(),
         .log("InMemoryLogging"), .nio("NIOCore"), .nio("NIOEmbedded"), .nio("NIOHTTP1"), .nio("NIOPosix"),
         .tls,

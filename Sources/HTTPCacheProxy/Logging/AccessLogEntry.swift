@@ -8,7 +8,7 @@ import NIOCore
 struct AccessLogEntry {
   /// The client's address, without its port.
   var client: String
-  var minorVersion = 1
+  var version = HTTPVersion.http11
   /// The version of TLS with the client; `nil` without it.
   var tlsVersion: String?
   /// The bytes that could not be read as a request: the log has their first line.

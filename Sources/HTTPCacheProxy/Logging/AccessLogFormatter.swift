@@ -45,7 +45,8 @@ struct AccessLogFormatter {
       line.append(request.method.rawValue, escape: .hexadecimal)
       line.append(" ")
       line.append(text: request.path)
-      line.append(entry.minorVersion == 0 ? " HTTP/1.0" : " HTTP/1.1")
+      line.append(" HTTP/")
+      line.append(entry.version.number)
     } else {
       line.append(firstLineOf: entry.unreadable, escape: .hexadecimal)
     }
@@ -106,7 +107,9 @@ struct AccessLogFormatter {
       line.append(request.method.rawValue, escape: .json)
       line.append("\",\"target\":\"")
       line.append(request.path ?? "", escape: .json)
-      line.append(entry.minorVersion == 0 ? "\",\"protocol\":\"HTTP/1.0\"" : "\",\"protocol\":\"HTTP/1.1\"")
+      line.append("\",\"protocol\":\"HTTP/")
+      line.append(entry.version.number)
+      line.append("\"")
     } else {
       line.append("\",\"unreadable\":\"")
       line.append(firstLineOf: entry.unreadable, escape: .json)

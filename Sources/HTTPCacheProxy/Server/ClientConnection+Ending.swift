@@ -62,10 +62,12 @@ extension ClientConnection {
     current?.work.cancel()
     current = nil
     let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
-    let head = ResponseHead(response, to: .get, minorVersion: 1, isStored: true, length: bytes.count)
+    let head = ResponseHead(response, to: .get, in: .http11, isStored: true, length: bytes.count)
     writer.write(head, closes: true, to: &output.bytes)
     output.bytes.writeBytes(bytes)
-    note(fault, request, since: start, contentBytes: bytes.count)
+    note(
+      fault, request, unreadable: unreadable ?? inbound, version: .http11, since: start,
+      contentBytes: bytes.count)
     context.write(wrapOutboundOut(output.take()), promise: nil)
     hasUnflushed = true
     end(context)

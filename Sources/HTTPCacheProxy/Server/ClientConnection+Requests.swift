@@ -91,143 +91,37 @@ extension ClientConnection {
   private func answer(_ request: ClientRequest, _ context: ChannelHandlerContext) {
     // Reading the limit takes a lock.
     let limit = request.framing == .none ? 0 : self.context.settings.value.limits.requestBytes
-    let answerer = machine.requestReceived(
-      .init(request, service), contentLimit: limit,
-      isStopping: self.context.isDraining.load(ordering: .relaxed))
-    if case .refusal(let action) = answerer { return perform(action, context, of: request) }
-    current = Current(request: request, start: machine.progress)
-    switch answerer {
-    case .cache: answerFromCache(request, context)
-    case .cacheWithContent: answerWithContent(request, context)
-    case .proxy: answerHere(request, context)
-    case .upgrade: if let protocols = request.upgrade { beginUpgrade(to: protocols, request, context) }
-    case .refusal: break
+    do throws(MessageFault) {
+      let answerer = try machine.requestReceived(
+        Exchange.Request(request, service), contentLimit: limit,
+        isStopping: self.context.isDraining.load(ordering: .relaxed))
+      current = RequestInFlight(request, at: machine.progress)
+      answer(request, by: answerer, context)
+    } catch {
+      perform(machine.headFailed(error), context, of: request)
     }
   }
 
-  /// RFC 9111 §4: a hit needs only memory. This handles a request without content, as nearly all requests are.
-  private func answerFromCache(_ request: ClientRequest, _ context: ChannelHandlerContext) {
-    if request.request.method == .purge { return respond(to: request, context) }
-    let response: CachedResponse
-    switch self.context.cache.begin(request.request) {
-    case .answer(let answer): response = answer
-    case .pending(let pending): return forward(request, pending, context)
-    }
-    guard response.body.isInMemory else {
-      let responder = Responder(context: self.context, channel: context.channel, client: request)
-      current?.work = .task(Task { await responder.deliver(response) })
-      return
-    }
-    let head = ResponseHead(response, to: request.request.method, minorVersion: request.minorVersion)
-    writeWhole(head, response.body, context)
-  }
-
-  /// Sends a request without content to the origin, here if it waits for nothing else, and otherwise in a task.
-  private func forward(
-    _ request: ClientRequest, _ pending: PendingRequest, _ context: ChannelHandlerContext
-  ) {
-    let call = OriginCall(self.context, context.channel, request)
-    guard
-      let sent = self.context.cache.exchange(
-        for: pending, work: call, interim: call.interim, on: self.context.executors[loop],
-        transport: call.transport)
-    else {
-      return respond(to: request, context, begun: pending)
-    }
-    current?.work = .exchange(sent)
-    self.context.origin.send(
-      sent.forwarded, .empty, call,
-      for: .connection(NIOLoopBound(self, eventLoop: loop), sent, since: .now()))
-  }
-
-  /// Ends an exchange with the origin's response, and answers if nothing else has to be waited for.
-  func end(
-    _ sent: SentRequest, _ call: OriginCall, _ result: Result<TransportResponse, any Error>,
-    since start: NIODeadline
-  ) {
-    switch result {
-    case .success: self.context.watch.answered(since: start)
-    case .failure(let error): if !call.isCancelled { self.context.watch.failed(error) }
-    }
-    let ending = sent.finish(result)
-    guard case .exchange(let own)? = current?.work, own === sent, let client = current?.request,
-      let channelContext
-    else { return }
-    let responder = Responder(context: context, channel: channelContext.channel, client: client)
-    switch ending {
-    case .answer(let answer):
-      let response = responder.complete(answer)
-      if let head = responder.wholeHead(response) {
-        writeWhole(head, response.body, channelContext)
-      } else {
-        run { _ in await responder.deliver(response, call) }
-      }
-    case .pending: run { _ in await responder.run(sent, call) }
-    case .done: break
-    }
-  }
-
-  /// Answers a request that goes no further, because its port or its `Max-Forwards` says so (RFC 9110 §7.6.2).
-  private func answerHere(_ request: ClientRequest, _ context: ChannelHandlerContext) {
-    let (response, bytes) =
-      switch service {
-      case .refusesPlainText: GeneratedResponse.tlsRequired()
-      case .redirects(let port): GeneratedResponse.redirect(request.request, toPort: port)
-      case .answers where request.request.method == .trace:
-        GeneratedResponse.trace(request.request, minorVersion: request.minorVersion)
-      case .answers: GeneratedResponse.options()
-      }
-    let head = ResponseHead(
-      response, to: request.request.method, minorVersion: request.minorVersion, isStored: true,
-      length: bytes.count)
-    writeWhole(head, MessageBody(bytes), context)
-  }
-
-  private func answerWithContent(_ request: ClientRequest, _ context: ChannelHandlerContext) {
-    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let loop = context.eventLoop
-    let feed = BodyFeed(transit: self.context.cache.transit) { signal in
-      loop.execute { bound.value.requestContent(signal) }
-    }
+  func receiveContent(of request: ClientRequest, to feed: BodyFeed) {
     content = IncomingContent(
-      feed: feed,
-      decoder: BodyDecoder(
-        request.framing, limits: reader.limits, isResponse: false))
-    let body = MessageBody(FeedReader(feed), length: request.framing.length)
-    respond(to: request, context, body: body)
+      feed: feed, decoder: BodyDecoder(request.framing, limits: reader.limits, isResponse: false))
   }
 
-  /// Handles a signal: the content of the request is wanted now, or no longer.
-  private func requestContent(_ signal: BodyFeed.Signal) {
-    guard case .demand = signal, let channelContext, machine.awaitsContent else { return }
-    perform(machine.contentWanted(at: now), channelContext)
-    process(channelContext)
-    flush(channelContext)
-    readOn(channelContext)
-  }
-
-  /// Responds to a request in its own task.
-  private func respond(
-    to client: ClientRequest, _ context: ChannelHandlerContext, body: MessageBody = .empty,
-    begun pending: PendingRequest? = nil
-  ) {
-    let responder = Responder(context: self.context, channel: context.channel, client: client)
-    run { await responder.run(body, begun: pending, on: $0) }
-  }
-
-  /// Lets a task answer the request, on the event loop of the connection.
-  func run(_ answer: @escaping @Sendable (LoopExecutor) async -> Void) {
-    let executor = context.executors[loop]
-    current?.work = .task(Task(executorPreference: executor) { await answer(executor) })
+  func contentWanted(_ context: ChannelHandlerContext) {
+    guard machine.awaitsContent else { return }
+    perform(machine.contentWanted(at: now), context)
+    process(context)
+    flush(context)
+    readOn(context)
   }
 }
 
-extension ClientConnectionStateMachine.Request {
+extension Exchange.Request {
   init(_ request: ClientRequest, _ service: ClientConnection.Service) {
     let method = request.request.method
     self.init(
       framing: request.framing, closes: request.closes, expectsContinue: request.expectsContinue,
-      acceptsInterim: request.minorVersion > 0,
+      acceptsInterim: request.version != .http10,
       wantsUpgrade: request.upgrade != nil && method.rawValue != "PURGE" && service == .answers,
       isAnsweredHere: request.maxForwards == 0 || service != .answers,
       isTrace: request.framing != .none && method == .trace)

@@ -67,20 +67,11 @@ extension ClientConnection {
   ///
   /// - Returns: whether the connection ends with the response.
   func prepare(_ head: ResponseHead) -> Bool {
-    guard var current else { return true }
-    let closes = machine.responseBegan(
+    began(head)
+    return machine.responseBegan(
       head.framing, isStopping: context.isDraining.load(ordering: .relaxed))
-    current.hasHead = true
-    current.status = head.statusCode
-    current.provenance = head.provenance
-    current.microsecondsToHead = (now - current.start).nanoseconds / 1000
-    context.statistics.latency.record(microseconds: current.microsecondsToHead)
-    context.statistics.answered(head.provenance.outcome, current.status)
-    self.current = current
-    return closes
   }
 
-  /// Writes a response whose content is in memory, if it has any.
   func writeWhole(_ head: ResponseHead, _ body: MessageBody, _ context: ChannelHandlerContext) {
     let closes = prepare(head)
     writer.write(head, closes: closes, to: &output.bytes)

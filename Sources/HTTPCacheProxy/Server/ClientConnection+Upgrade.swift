@@ -12,21 +12,13 @@ import NIOCore
 /// switch would read them as further requests, which this proxy has not seen. If the origin refuses, the connection
 /// ends with its response: bytes that the client has already sent are not a request either.
 extension ClientConnection {
-  func beginUpgrade(to protocols: String, _ request: ClientRequest, _ context: ChannelHandlerContext) {
-    let responder = Responder(context: self.context, channel: context.channel, client: request)
-    let connection = NIOLoopBound(self, eventLoop: context.eventLoop)
-    run { await responder.upgrade(connection, to: protocols, on: $0) }
-  }
-
-  /// Sends the origin's 101, and then forwards bytes from either side to the other.
-  fileprivate func switchProtocols(_ head: HTTPResponse, _ origin: OriginConnection.Handle) throws {
-    guard let context = channelContext, context.channel.isActive, let current,
+  func switchProtocols(_ head: HTTPResponse, _ origin: OriginConnection.Handle) throws {
+    guard let context = channelContext, context.channel.isActive, current != nil,
       let rest = origin.connection.value.takeOver()
     else { throw ChannelError.ioOnClosedChannel }
     _ = prepare(
       ResponseHead(
-        head, to: .get, minorVersion: current.request.minorVersion, isStored: false, length: nil,
-        Provenance(.network)))
+        head, to: .get, in: .http11, isStored: false, length: nil, Provenance(.network)))
     machine.switchedProtocols()
     self.context.statistics.upgrades.increment()
     timer?.cancel()
@@ -53,8 +45,8 @@ extension ClientConnection {
 }
 
 extension Responder {
-  fileprivate func upgrade(
-    _ connection: NIOLoopBound<ClientConnection>, to protocols: String, on executor: LoopExecutor
+  func upgrade(
+    _ handler: NIOLoopBound<any ClientHandler>, to protocols: String, on executor: LoopExecutor
   ) async {
     let call = OriginCall(context, channel, client)
     do {
@@ -64,7 +56,7 @@ extension Responder {
       switch result {
       case .switched(let head, let origin):
         do {
-          try await channel.eventLoop.submit { try connection.value.switchProtocols(head, origin) }.get()
+          try await channel.eventLoop.submit { try handler.value.switchProtocols(head, origin) }.get()
         } catch {
           // The connection to the client, or to the origin, has ended.
           origin.close()

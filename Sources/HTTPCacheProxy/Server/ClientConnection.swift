@@ -13,44 +13,12 @@ import TransportSecurity
 /// ``ClientConnectionStateMachine`` decides what the protocol requires. This handler has the bytes, the channel and the
 /// timer. It reports events, and performs the actions that the machine returns.
 ///
-/// Responses from memory are sent here, on the event loop, in the same turn in which the request was read; large ones go
-/// on when the socket takes more (``OutgoingContent``). So are small ones from the origin, as soon as they are there
-/// (``OriginCall``). Every other request gets a task, which passes the parts of the response to the channel and waits
-/// until each is written. That, and not reading the socket while nothing is wanted, is the whole back-pressure.
-final class ClientConnection: ChannelDuplexHandler, TabledConnection {
+/// That the tasks of requests wait until the parts of a response are written, and that the socket is not read while nothing
+/// is wanted, is the whole back-pressure.
+final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ResponsePart
   typealias OutboundOut = ByteBuffer
-
-  /// The request in flight, for the log and the counters.
-  struct Current {
-    var request: ClientRequest
-    var start: NIODeadline
-    var hasHead = false
-    var status = AccessLogEntry.statusWithoutResponse
-    var provenance: Provenance?
-    /// Time from ``start`` to the head of the response.
-    var microsecondsToHead: Int64 = 0
-    var work = Work.none
-
-    /// What makes the response, after the request was read.
-    enum Work {
-      case none
-      case task(Task<Void, Never>)
-      case exchange(SentRequest)
-      /// The response is known, and its content goes out.
-      case content(OutgoingContent)
-
-      /// The client has left.
-      func cancel() {
-        switch self {
-        case .none, .content: break
-        case .task(let task): task.cancel()
-        case .exchange(let sent): sent.leave()
-        }
-      }
-    }
-  }
 
   /// The content of a request that is still arriving.
   struct IncomingContent {
@@ -75,15 +43,12 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   let loop: any EventLoop
   let service: Service
   let writer: ResponseWriter
-  /// The lines of the access log; `nil` without one.
-  private let log: AccessLogLines?
+  let log: AccessLogLines?
   var channelContext: ChannelHandlerContext?
-  /// Names the client to the origin; `nil` before the connection is open.
   var forwarder: Forwarder?
   /// Whether the peer is a trusted proxy.
   private var isPeerTrusted = false
-  /// The version of TLS, for the log; `nil` without it.
-  private let tlsVersion: String?
+  let tlsVersion: String?
   private let isAfterOpening: Bool
   /// The timeouts of this connection; reading them takes a lock.
   var timeouts: ProxyConfiguration.Timeouts {
@@ -112,7 +77,8 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   /// A head that could not be read as a request, for the log.
   var unreadable: ByteBuffer?
   var content: IncomingContent?
-  var current: Current?
+  var feed: BodyFeed? { content?.feed }
+  var current: RequestInFlight?
   var hasUnflushed = false
   /// Bytes of large content that were written since the loop has last looked at its sockets; see ``OutgoingContent/turn``.
   var sentInTurn = 0
@@ -271,6 +237,7 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
     context.close(promise: nil)
   }
 
+  var contentBytes: Int { machine.contentBytes }
   var isIdle: Bool { machine.isIdle && inbound.readableBytes == 0 }
 
   /// Called when the proxy stops.
@@ -283,48 +250,5 @@ final class ClientConnection: ChannelDuplexHandler, TabledConnection {
   func failContent(_ error: any Error) {
     content?.feed.finish(.failure(error))
     content = nil
-  }
-
-  // MARK: - Log
-
-  /// Counts the content of a finished response, and logs its request.
-  func note(_ ended: Current, endedAt end: NIODeadline, isAborted: Bool) {
-    let count = machine.contentBytes
-    if let outcome = ended.provenance?.outcome { context.statistics.sent(count, outcome, ended.status) }
-    guard let log else { return }
-    log.append(
-      AccessLogEntry(
-        client: clientText(of: ended.request), minorVersion: ended.request.minorVersion,
-        tlsVersion: tlsVersion,
-        status: ended.status, contentBytes: count, provenance: ended.provenance,
-        microsecondsToHead: ended.hasHead ? ended.microsecondsToHead : nil,
-        microseconds: (end - ended.start).nanoseconds / 1000, isAborted: isAborted),
-      ended.request.request)
-  }
-
-  /// Returns the client of a request, for the log. For nearly all, the text already exists.
-  private func clientText(of request: ClientRequest?) -> String {
-    guard let forwarder, forwarder.address != nil else { return "-" }
-    guard let client = request?.client, client != forwarder.address else { return forwarder.text }
-    return client.description
-  }
-
-  /// Counts a refused request, and logs it.
-  ///
-  /// - Parameters:
-  ///   - request: the request, if it could be read as one.
-  ///   - start: when the request began to arrive.
-  func note(_ fault: MessageFault, _ request: ClientRequest?, since start: NIODeadline, contentBytes: Int) {
-    context.statistics.answered(.refused, fault.status)
-    context.statistics.sent(contentBytes, .refused, fault.status)
-    guard let log else { return }
-    let time = (now - start).nanoseconds / 1000
-    log.append(
-      AccessLogEntry(
-        client: clientText(of: request), minorVersion: request?.minorVersion ?? 1,
-        tlsVersion: tlsVersion,
-        unreadable: unreadable ?? inbound, status: fault.status, contentBytes: contentBytes,
-        provenance: Provenance(failure: fault), microsecondsToHead: time, microseconds: time,
-        isAborted: false), request?.request)
   }
 }

@@ -80,7 +80,7 @@ struct ClientConnectionStateMachine {
     switch state {
     // The next request must wait while the client does not take its responses.
     case .head: isWritable ? .head : .nothing
-    case .answering(let exchange): exchange.content == .whole ? .nothing : .content
+    case .answering(let answering): answering.exchange.content == .whole ? .nothing : .content
     case .opening, .tunnel, .ending, .lingering, .closed: .nothing
     }
   }
@@ -90,8 +90,8 @@ struct ClientConnectionStateMachine {
     switch state {
     case .ending, .lingering: .read
     case .head: isWritable ? .read : .none
-    case .answering(let exchange):
-      switch exchange.content {
+    case .answering(let answering):
+      switch answering.exchange.content {
       case .coming(_, let isWanted): isWanted ? .readContent : .none
       // One read ahead, for the beginning of the next request. The end of the input is reported without a read.
       case .whole: hasBytes ? .none : .read
@@ -131,143 +131,112 @@ struct ClientConnectionStateMachine {
   /// - Parameters:
   ///   - contentLimit: maximum bytes of its content.
   ///   - isStopping: whether the proxy is stopping: then this is the last request.
-  mutating func requestReceived(_ request: Request, contentLimit: Int, isStopping: Bool) -> Answerer {
-    var exchange = Exchange(
-      expectsContinue: request.expectsContinue, acceptsInterim: request.acceptsInterim,
-      closes: request.closes || isStopping, isClientsLast: request.closes && request.framing == .none)
-    if request.wantsUpgrade {
-      guard allowsUpgrade else {
-        return .refusal(refuse(MessageFault(501, "upgrades are not supported")))
-      }
-      exchange.closes = true
-      state = .answering(exchange)
-      return .upgrade
-    }
-    if request.isAnsweredHere {
+  /// - Throws: a fault for ``headFailed(_:)``.
+  mutating func requestReceived(
+    _ request: Exchange.Request, contentLimit: Int, isStopping: Bool
+  ) throws(MessageFault) -> Exchange.Answerer {
+    let exchange = try Exchange(request, contentLimit: contentLimit, allowsUpgrade: allowsUpgrade)
+    let closes =
+      switch exchange.answerer {
+      case .upgrade: true
       // The content of such a request is not read, and could be taken for the next request.
-      exchange.closes = exchange.closes || request.framing != .none
-      state = .answering(exchange)
-      return .proxy
-    }
-    if request.framing == .none {
-      state = .answering(exchange)
-      return .cache
-    }
-    if case .length(let count) = request.framing, count > contentLimit {
-      return .refusal(
-        refuse(MessageFault(413, "the content of the request has more than \(contentLimit) bytes")))
-    }
-    if request.isTrace {
-      return .refusal(refuse(MessageFault("TRACE must not have content (RFC 9110 §9.3.8)")))
-    }
-    exchange.content = .coming(left: contentLimit, isWanted: false)
-    state = .answering(exchange)
-    return .cacheWithContent
+      case .proxy: request.framing != .none
+      case .cache, .cacheWithContent: false
+      }
+    state = .answering(
+      Answering(
+        exchange: exchange, closes: closes || request.closes || isStopping,
+        isClientsLast: request.closes && request.framing == .none))
+    return exchange.answerer
   }
 
+  /// The request in flight; `nil` without one.
+  private var exchange: Exchange? { if case .answering(let answering) = state { answering.exchange } else { nil } }
+
   /// Whether more content of a request must arrive.
-  var awaitsContent: Bool {
-    if case .answering(let exchange) = state { exchange.content != .whole } else { false }
-  }
+  var awaitsContent: Bool { exchange.map { $0.content != .whole } ?? false }
 
   /// Records that the content of the request is wanted now. May be called more than once.
   mutating func contentWanted(at now: NIODeadline) -> Action {
-    guard case .answering(var exchange) = state, case .coming(let left, false) = exchange.content else {
+    guard case .answering(var answering) = state, let writesContinue = answering.exchange.contentWanted() else {
       return .none
     }
-    exchange.content = .coming(left: left, isWanted: true)
-    state = .answering(exchange)
+    state = .answering(answering)
     progress = now
-    // RFC 9110 §10.1.1; not after the final response.
-    return exchange.expectsContinue && !exchange.hasHead ? .writeContinue : .none
+    return writesContinue ? .writeContinue : .none
   }
 
   /// Handles a piece of the content. The caller may use the piece if the result is `none`.
   mutating func contentReceived(_ count: Int) -> Action {
-    guard case .answering(var exchange) = state, case .coming(let left, let isWanted) = exchange.content
-    else { return .none }
-    guard count <= left else {
-      return contentFailed(MessageFault(413, "the content of the request is too large"))
+    guard case .answering(var answering) = state else { return .none }
+    do throws(MessageFault) {
+      try answering.exchange.contentReceived(count)
+      state = .answering(answering)
+      return .none
+    } catch {
+      return contentFailed(error)
     }
-    exchange.content = .coming(left: left - count, isWanted: isWanted)
-    state = .answering(exchange)
-    return .none
   }
 
   /// Records that all of the content has arrived.
   mutating func contentEnded() {
-    guard case .answering(var exchange) = state else { return }
-    exchange.content = .whole
-    state = .answering(exchange)
+    guard case .answering(var answering) = state else { return }
+    answering.exchange.contentEnded()
+    state = .answering(answering)
   }
 
   /// Handles malformed or too large content.
   mutating func contentFailed(_ fault: MessageFault) -> Action {
-    guard case .answering(var exchange) = state else { return .none }
+    guard let exchange else { return .none }
     guard exchange.hasHead else { return refuse(fault) }
     // The response may already be in progress; later bytes cannot be distinguished from content.
-    exchange.content = .whole
-    state = .answering(exchange)
+    contentEnded()
     return .failContent(fault, closes: true)
   }
 
   // MARK: - Responses
 
-  /// Whether an interim response may be sent: before the final one, and not to clients of HTTP/1.0 (RFC 9110 §15.2).
-  var allowsInterim: Bool {
-    if case .answering(let exchange) = state { !exchange.hasHead && exchange.acceptsInterim } else { false }
-  }
+  /// Whether an interim response may be sent.
+  var allowsInterim: Bool { exchange?.allowsInterim ?? false }
 
   /// Records that the head of the final response will be written next.
   ///
   /// - Returns: whether the connection ends with the response.
   mutating func responseBegan(_ framing: ResponseFraming, isStopping: Bool) -> Bool {
-    guard case .answering(var exchange) = state else { return true }
-    exchange.hasHead = true
-    exchange.framing = framing
+    guard case .answering(var answering) = state else { return true }
+    answering.exchange.responseBegan(framing)
     // Later bytes from the client would be taken for the next request.
-    if framing == .untilClose || exchange.content != .whole || isStopping { exchange.closes = true }
-    state = .answering(exchange)
-    return exchange.closes
+    if framing == .untilClose || answering.exchange.content != .whole || isStopping { answering.closes = true }
+    state = .answering(answering)
+    return answering.closes
   }
 
   /// Records that a piece of the response's content will be written next.
-  mutating func contentSent(_ count: Int) -> Piece {
-    guard case .answering(var exchange) = state else { return .skip }
-    exchange.sent += count
-    state = .answering(exchange)
-    return switch exchange.framing {
-    case .none: .skip
-    case .length(let length): exchange.sent > length ? .overrun : .plain
-    case .untilClose: .plain
-    case .chunked: count == 0 ? .skip : .chunk
-    }
+  mutating func contentSent(_ count: Int) -> Exchange.Piece {
+    guard case .answering(var answering) = state else { return .skip }
+    let piece = answering.exchange.contentSent(count)
+    state = .answering(answering)
+    return piece
   }
 
-  var ending: Ending {
-    guard case .answering(let exchange) = state else { return .nothing }
-    return switch exchange.framing {
-    case .chunked: .lastChunk
-    case .length(let length): exchange.sent < length ? .shortfall : .nothing
-    case .none, .untilClose: .nothing
-    }
-  }
+  /// How to end the content of the response.
+  var ending: Exchange.Ending { exchange?.ending ?? .nothing }
 
   /// Records that the whole response is written.
   ///
   /// - Parameter hasBytes: whether more bytes of the client have arrived.
   /// - Returns: whether the connection ends; otherwise the next request may follow.
   mutating func responseEnded(at now: NIODeadline, hasBytes: Bool) -> Bool {
-    guard case .answering(let exchange) = state else { return false }
+    guard case .answering(let answering) = state else { return false }
     progress = now
     // RFC 9112 §9.6: after a request with "close", a client sends nothing more.
-    state = exchange.closes ? .ending(lingers: !exchange.isClientsLast || hasBytes) : .head(since: nil)
-    return exchange.closes
+    state = answering.closes ? .ending(lingers: !answering.isClientsLast || hasBytes) : .head(since: nil)
+    return answering.closes
   }
 
   /// Handles an incomplete response content, which the client must notice.
   func responseFailed() -> Action {
-    if case .answering(let exchange) = state, exchange.framing == .untilClose { return .reset }
+    if exchange?.framing == .untilClose { return .reset }
     return .close(isAborted: true)
   }
 
@@ -284,16 +253,14 @@ struct ClientConnectionStateMachine {
   /// Number of content bytes sent to the client, for the log.
   var contentBytes: Int {
     switch state {
-    case .answering(let exchange): exchange.framing == .none ? 0 : exchange.sent
+    case .answering(let answering): answering.exchange.contentBytes
     case .tunnel(let sent): sent
     default: 0
     }
   }
 
   /// Whether the client would lose a part of a response if the connection ended now.
-  var isIncomplete: Bool {
-    if case .answering(let exchange) = state { !exchange.isWhole } else { false }
-  }
+  var isIncomplete: Bool { exchange.map { !$0.isWhole } ?? false }
 
   // MARK: - Ending
 
@@ -331,12 +298,12 @@ struct ClientConnectionStateMachine {
     guard allowsHalfClosure else { return clientLeft() }
     // The client has sent its last request, and still waits for responses.
     switch state {
-    case .answering(var exchange) where exchange.content != .whole:
+    case .answering(var answering) where answering.exchange.content != .whole:
       // The origin is not to blame for the missing end.
-      guard exchange.hasHead else { return refuse(Self.brokenOff) }
-      exchange.content = .whole
-      exchange.closes = true
-      state = .answering(exchange)
+      guard answering.exchange.hasHead else { return refuse(Self.brokenOff) }
+      answering.exchange.contentEnded()
+      answering.closes = true
+      state = .answering(answering)
       return .failContent(Self.brokenOff, closes: false)
     case .opening: return end()
     // Requests may wait here until the client takes the earlier responses.
@@ -355,7 +322,7 @@ struct ClientConnectionStateMachine {
     switch state {
     case .opening, .head: return end()
     // The client may have closed because it has the whole response.
-    case .answering(let exchange): return .close(isAborted: !exchange.isWhole)
+    case .answering(let answering): return .close(isAborted: !answering.exchange.isWhole)
     case .tunnel: return .close(isAborted: false)
     case .ending, .lingering, .closed: return .none
     }
@@ -369,9 +336,9 @@ struct ClientConnectionStateMachine {
     case .opening: return end()
     // Not at once: a response may wait for the client to take it.
     case .head: return hasBytes ? .none : end()
-    case .answering(var exchange):
-      exchange.closes = true
-      state = .answering(exchange)
+    case .answering(var answering):
+      answering.closes = true
+      state = .answering(answering)
       return .none
     case .tunnel, .ending, .lingering, .closed: return .none
     }
@@ -435,11 +402,14 @@ struct ClientConnectionStateMachine {
       let deadline = progress + limit
       // A request may arrive meanwhile, whose client must take the response.
       return deadline <= now ? .close(isAborted: false) : .armTimer(at: Swift.min(deadline, nextLook))
-    case .answering(let exchange):
-      // It is the client's turn: it must send content that is wanted, or take the written bytes. Otherwise it waits for
-      // the origin, whose time is measured elsewhere.
-      let mustTake = writesPending > 0 || !isWritable
-      if mustTake ? hasTaken() : exchange.content == .whole || !isContentAwaited { progress = now }
+    case .answering(let answering):
+      switch answering.exchange.turn(
+        mustTake: writesPending > 0 || !isWritable, isContentAwaited: isContentAwaited)
+      {
+      case .takes: if hasTaken() { progress = now }
+      case .sends: break
+      case .waits: progress = now
+      }
       let deadline = progress + stall
       return deadline <= now ? .giveUp : .armTimer(at: Swift.min(deadline, nextLook))
     case .ending:

@@ -8,21 +8,23 @@ import NIOCore
 /// A request ready for the cache: its target is resolved, and its fields exclude those of the connection.
 struct ClientRequest: Sendable {
   var request: HTTPRequest
-  var framing: Framing
-  var minorVersion: Int
+  let version: HTTPVersion
+  let framing: Framing
   /// Whether the connection ends with this request.
-  var closes: Bool
+  private(set) var closes = false
   /// Whether the client waits for 100 (Continue) before it sends the content (RFC 9110 §10.1.1).
-  var expectsContinue: Bool
+  let expectsContinue: Bool
   /// RFC 9110 §7.6.2; for TRACE and OPTIONS only.
-  var maxForwards: Int?
+  private(set) var maxForwards: Int?
   /// The protocols that the origin may switch to (RFC 9110 §7.8); `nil` if the request asks for no other protocol.
-  var upgrade: String?
+  private(set) var upgrade: String?
   /// Fields that name the client, as received: ``Forwarder`` evaluates them.
-  var forwarding: HTTPFields?
+  let forwarding: HTTPFields?
   /// The client, as far as it can be trusted: the peer, or the client that trusted proxies name.
   var client: IPAddress?
 
+  /// Reads the head of a request of HTTP/1.1.
+  ///
   /// - Parameters:
   ///   - head: the bytes of the head.
   ///   - authority: the default authority, for clients that send none.
@@ -30,21 +32,84 @@ struct ClientRequest: Sendable {
     _ head: ByteBuffer, _ reader: HeadReader, scheme: String, authority: String
   ) throws(MessageFault) {
     var line: HeadReader.RequestLine?
-    var fields = HTTPFields()
-    fields.reserveCapacity(16)
-    var framingFields: HTTPFields?
-    var connection: HTTPFields?
-    var host: String?
-    var (expects, acceptsTrailers) = (false, false)
-    var maxForwards: HTTPField?
-    var forwarding: HTTPFields?
-    var protocols: [String] = []
+    var found = Fields()
     try reader.readLines(head) { bytes throws(MessageFault) in
       guard line != nil else {
         line = try HeadReader.requestLine(bytes)
         return
       }
       let (field, role) = try reader.field(bytes)
+      try found.add(field, role)
+    }
+    guard let line else { throw MessageFault("the request line is missing") }
+    let minor = line.minorVersion
+    let framing =
+      try found.framing.map { fields throws(MessageFault) in
+        try Framing(requestFields: fields, minorVersion: minor)
+      } ?? .none
+    if found.host == nil, minor > 0 { throw MessageFault("Host is missing (RFC 9112 §3.2)") }
+    let connection = found.connection
+    // Keep the fields that name the client, even if they are named: a trusted proxy that forwards Connection must not lose
+    // its own fields by it.
+    if let named = connection?.connectionOptions, !named.isEmpty {
+      found.fields = found.fields.without(named)
+    }
+    try self.init(
+      found, line.method, target: line.target, hasFragment: line.hasFragment, framing,
+      minor == 0 ? .http10 : .http11, scheme: scheme, authority: authority)
+    closes = minor == 0 || connection?.says("close") == true
+    // A server may ignore Upgrade (RFC 9110 §7.8). This proxy ignores it if the request has content, because that would
+    // have to be sent before the protocols are switched.
+    let protocols = Self.protocols(found.protocols)
+    if !protocols.isEmpty, minor > 0, framing == .none, found.maxForwards == nil,
+      connection?.says("upgrade") == true
+    {
+      upgrade = protocols.joined(separator: ", ")
+    }
+  }
+
+  /// - Parameters:
+  ///   - host: the host and the port that the request names.
+  ///   - authority: the default authority.
+  init(
+    _ found: Fields, _ method: HTTPRequest.Method, target: String, hasFragment: Bool, _ framing: Framing,
+    _ version: HTTPVersion, scheme: String, authority: String, upgrade: String? = nil
+  ) throws(MessageFault) {
+    (self.version, self.framing, self.upgrade) = (version, framing, upgrade)
+    expectsContinue = found.expectsContinue && version != .http10 && framing != .none
+    forwarding = found.forwarding
+    let host = try found.host.map { given throws(MessageFault) in
+      guard let host = Authority.normalized(given, scheme: scheme) else {
+        throw MessageFault("Host is not a host and a port (RFC 9110 §7.2)")
+      }
+      return host
+    }
+    request = HTTPRequest(
+      method: method, scheme: scheme, authority: host ?? authority, path: target,
+      headerFields: found.fields)
+    // TE concerns one connection, and this field is for the next one (RFC 9110 §10.1.4).
+    if found.acceptsTrailers { request.headerFields[.te] = "trailers" }
+    if let maxForwards = found.maxForwards { try setMaxForwards(maxForwards) }
+    if method == .connect { throw MessageFault(501, "CONNECT is not supported (RFC 9110 §9.3.6)") }
+    if target.utf8.first != 0x2F { try resolve(target) }
+    if hasFragment { throw MessageFault("the request target has a fragment (RFC 9112 §3.2)") }
+  }
+
+  /// The fields of a request, by the roles that they have for a proxy.
+  struct Fields {
+    var fields = HTTPFields()
+    private(set) var framing: HTTPFields?
+    private(set) var connection: HTTPFields?
+    private(set) var host: String?
+    private(set) var (expectsContinue, acceptsTrailers) = (false, false)
+    private(set) var maxForwards: HTTPField?
+    private(set) var forwarding: HTTPFields?
+    /// The values of `Upgrade`.
+    private(set) var protocols: [String] = []
+
+    init() { fields.reserveCapacity(16) }
+
+    mutating func add(_ field: HTTPField, _ role: FieldRole) throws(MessageFault) {
       switch role {
       case .plain: fields.append(field)
       case .host:
@@ -52,81 +117,44 @@ struct ClientRequest: Sendable {
         host = field.value
       case .connection: connection = (connection ?? HTTPFields()).appending(field)
       case .contentLength:
-        framingFields = (framingFields ?? HTTPFields()).appending(field)
+        framing = (framing ?? HTTPFields()).appending(field)
         fields.append(field)
-      case .transferEncoding: framingFields = (framingFields ?? HTTPFields()).appending(field)
+      case .transferEncoding: framing = (framing ?? HTTPFields()).appending(field)
       case .te: acceptsTrailers = acceptsTrailers || field.value.lowercasedASCII.contains("trailers")
       case .expect:
         guard field.value.lowercasedASCII == "100-continue" else {
           throw MessageFault(417, "the only supported expectation is 100-continue (RFC 9110 §10.1.1)")
         }
-        expects = true
+        expectsContinue = true
       case .maxForwards: maxForwards = field
       case .forwarding: forwarding = (forwarding ?? HTTPFields()).appending(field)
-      case .upgrade: protocols += Self.protocols(field.value)
+      case .upgrade: protocols.append(field.value)
       case .hop, .proxyCredentials, .lookalike: break
       }
     }
-    guard let line else { throw MessageFault("the request line is missing") }
-    minorVersion = line.minorVersion
-    framing =
-      try framingFields.map { fields throws(MessageFault) in
-        try Framing(requestFields: fields, minorVersion: line.minorVersion)
-      } ?? .none
-    closes = line.minorVersion == 0
-    expectsContinue = expects && line.minorVersion > 0 && framing != .none
-    if host == nil, line.minorVersion > 0 { throw MessageFault("Host is missing (RFC 9112 §3.2)") }
-    if let given = host {
-      host = Authority.normalized(given, scheme: scheme)
-      guard host != nil else { throw MessageFault("Host is not a host and a port (RFC 9112 §3.2)") }
+
+    /// Sets the host, for which a request may have another element than `Host`.
+    mutating func setHost(_ text: String) { host = text }
+  }
+
+  private mutating func setMaxForwards(_ field: HTTPField) throws(MessageFault) {
+    guard request.method == .trace || request.method == .options else {
+      return request.headerFields.append(field)
     }
-    // A server may ignore Upgrade (RFC 9110 §7.8). This proxy ignores it if the request has content, because that would
-    // have to be sent before the protocols are switched.
-    if !protocols.isEmpty, line.minorVersion > 0, framing == .none, maxForwards == nil,
-      connection?.says("upgrade") == true
-    {
-      upgrade = protocols.joined(separator: ", ")
+    let digits = field.value
+    guard let count = Int(digits), count >= 0, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+      throw MessageFault("Max-Forwards is not a number (RFC 9110 §7.6.2)")
     }
-    if let connection {
-      closes = closes || connection.says("close")
-      let named = connection.connectionOptions
-      if !named.isEmpty {
-        fields = fields.without(named)
-        // Keep the fields that name the client: a trusted proxy that forwards Connection must not lose its own fields
-        // by it.
-      }
-    }
-    self.forwarding = forwarding
-    // TE concerns one connection, and this field is for the next one (RFC 9110 §10.1.4).
-    if acceptsTrailers { fields[.te] = "trailers" }
-    request = HTTPRequest(
-      method: line.method, scheme: scheme, authority: host ?? authority, path: line.target,
-      headerFields: fields)
-    if let maxForwards {
-      if line.method == .trace || line.method == .options {
-        let digits = maxForwards.value
-        guard let count = Int(digits), count >= 0, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
-          throw MessageFault("Max-Forwards is not a number (RFC 9110 §7.6.2)")
-        }
-        self.maxForwards = count
-        if count > 0, let name = HTTPField.Name("Max-Forwards") {
-          request.headerFields.append(HTTPField(name: name, value: String(count - 1)))
-        }
-      } else {
-        request.headerFields.append(maxForwards)
-      }
-    }
-    if line.method == .connect { throw MessageFault(501, "CONNECT is not supported (RFC 9110 §9.3.6)") }
-    if line.target.utf8.first != 0x2F { try resolve(line.target) }
-    if line.hasFragment {
-      throw MessageFault("the request target has a fragment (RFC 9112 §3.2)")
+    maxForwards = count
+    if count > 0, let name = HTTPField.Name("Max-Forwards") {
+      request.headerFields.append(HTTPField(name: name, value: String(count - 1)))
     }
   }
 
   /// Returns the protocols in `Upgrade`, in their order, without those that carry HTTP. Requests inside of those would
   /// reach the origin unseen, past the cache and its invalidations. `h2c` is no longer defined (RFC 9113 §3.1).
-  private static func protocols(_ value: String) -> [String] {
-    value.split(separator: ",").map { $0.trimmingOptionalWhitespace }.filter { text in
+  private static func protocols(_ values: [String]) -> [String] {
+    values.flatMap { $0.split(separator: ",") }.map { $0.trimmingOptionalWhitespace }.filter { text in
       let name = text.prefix { $0 != "/" }.lowercasedASCII
       return !name.isEmpty && !["http", "h2c", "h2", "h3", "tls"].contains(name)
     }

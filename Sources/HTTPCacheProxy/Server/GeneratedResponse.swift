@@ -61,8 +61,9 @@ enum GeneratedResponse {
   }
 
   /// Returns the request as received, without secret fields (RFC 9110 §9.3.8).
-  static func trace(_ request: HTTPRequest, minorVersion: Int) -> (HTTPResponse, ArraySlice<UInt8>) {
-    var text = "TRACE \(request.path ?? "*") HTTP/1.\(minorVersion)\r\nHost: \(request.authority ?? "")\r\n"
+  static func trace(_ client: ClientRequest) -> (HTTPResponse, ArraySlice<UInt8>) {
+    let request = client.request
+    var text = "TRACE \(request.path ?? "*") HTTP/\(client.version.number)\r\nHost: \(request.authority ?? "")\r\n"
     for field in request.headerFields {
       switch field.name.canonicalName {
       case "authorization", "cookie", "proxy-authorization": continue

@@ -81,12 +81,11 @@ struct Responder: Sendable {
     _ response: HTTPResponse, isStored: Bool, length: Int?, _ provenance: Provenance
   ) -> ResponseHead {
     ResponseHead(
-      response, to: client.request.method, minorVersion: client.minorVersion, isStored: isStored,
-      length: length, provenance)
+      response, to: client.request.method, in: client.version, isStored: isStored, length: length, provenance)
   }
 
   private func head(_ response: CachedResponse) -> ResponseHead {
-    ResponseHead(response, to: client.request.method, minorVersion: client.minorVersion)
+    ResponseHead(response, to: client.request.method, in: client.version)
   }
 
   /// Maximum bytes that are passed to the connection at a time: they stay in memory until the client takes them. Less

@@ -4,11 +4,12 @@
 import HTTPCaching
 import NIOCore
 
-/// How the content of a response is framed on the client's connection (RFC 9112 §6).
+/// How the content of a response is framed for the client (RFC 9112 §6, RFC 9113 §8.1).
 enum ResponseFraming: Hashable, Sendable {
   /// No content, whatever Content-Length says: HEAD, 1xx, 204, 304.
   case none
   case length(Int)
+  /// In HTTP/2, by its frames.
   case chunked
   case untilClose
 }
@@ -25,17 +26,16 @@ struct ResponseHead: Sendable {
 
   /// - Parameter length: the length of the content, if known.
   init(
-    _ response: HTTPResponse, to method: HTTPRequest.Method, minorVersion: Int, isStored: Bool, length: Int?,
-    _ provenance: Provenance = Provenance(.generated)
+    _ response: HTTPResponse, to method: HTTPRequest.Method, in version: HTTPVersion, isStored: Bool,
+    length: Int?, _ provenance: Provenance = Provenance(.generated)
   ) {
     let length = length ?? response.headerFields[.contentLength].flatMap { Int($0) }
     self.init(
-      .made(response, adding: nil), response.status.code, to: method, minorVersion: minorVersion,
-      isStored: isStored,
+      .made(response, adding: nil), response.status.code, to: method, in: version, isStored: isStored,
       length: length, provenance)
   }
 
-  init(_ response: CachedResponse, to method: HTTPRequest.Method, minorVersion: Int) {
+  init(_ response: CachedResponse, to method: HTTPRequest.Method, in version: HTTPVersion) {
     var length = response.body.length
     let statusCode: Int
     switch response.heading {
@@ -45,12 +45,12 @@ struct ResponseHead: Sendable {
     case .stored(let heading): statusCode = heading.statusCode
     }
     self.init(
-      response.heading, statusCode, to: method, minorVersion: minorVersion,
-      isStored: response.source != .network, length: length, Provenance(response))
+      response.heading, statusCode, to: method, in: version, isStored: response.source != .network,
+      length: length, Provenance(response))
   }
 
   private init(
-    _ heading: CachedResponse.Heading, _ code: Int, to method: HTTPRequest.Method, minorVersion: Int,
+    _ heading: CachedResponse.Heading, _ code: Int, to method: HTTPRequest.Method, in version: HTTPVersion,
     isStored: Bool, length: Int?, _ provenance: Provenance
   ) {
     (self.heading, statusCode, self.provenance, self.isStored) = (heading, code, provenance, isStored)
@@ -59,7 +59,7 @@ struct ResponseHead: Sendable {
     } else if let length {
       framing = .length(length)
     } else {
-      framing = minorVersion == 0 ? .untilClose : .chunked
+      framing = version == .http10 ? .untilClose : .chunked
     }
   }
 }

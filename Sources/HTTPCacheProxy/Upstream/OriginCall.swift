@@ -13,10 +13,10 @@ final class OriginCall: Cancellable {
   /// The caller of the transport, which gets the response.
   enum Caller {
     case task(CheckedContinuation<TransportResponse, any Error>)
-    /// The client's connection, on its event loop.
+    /// The client's channel, on its event loop.
     ///
     /// - Parameter since: when the request was sent.
-    case connection(NIOLoopBound<ClientConnection>, SentRequest, since: NIODeadline)
+    case client(NIOLoopBound<any ClientHandler>, SentRequest, since: NIODeadline)
   }
 
   private struct State {
@@ -35,18 +35,18 @@ final class OriginCall: Cancellable {
   }
 
   private let context: ProxyContext
-  /// The client's connection.
+  /// The channel of the client's requests.
   private let channel: any Channel
   /// The client's event loop, on which the connection to the origin should be too.
   let loop: any EventLoop
   /// The client's HTTP version (RFC 9110 §7.6.3).
-  let minorVersion: Int
+  let version: HTTPVersion
   let expectsContinue: Bool
   private let state = Mutex(State())
 
   init(_ context: ProxyContext, _ channel: any Channel, _ client: ClientRequest) {
     (self.context, self.channel, loop) = (context, channel, channel.eventLoop)
-    (minorVersion, expectsContinue) = (client.minorVersion, client.expectsContinue)
+    (version, expectsContinue) = (client.version, client.expectsContinue)
   }
 
   // MARK: - The cache
@@ -132,7 +132,7 @@ final class OriginCall: Cancellable {
   func end(_ result: Result<TransportResponse, any Error>) {
     switch state.withLock({ $0.caller.take() }) {
     case .task(let continuation): continuation.resume(with: result)
-    case .connection(let bound, let sent, let start):
+    case .client(let bound, let sent, let start):
       // The connection to the origin is usually on this event loop. Without the client, the loop may be gone.
       if loop.inEventLoop {
         bound.value.end(sent, self, result, since: start)

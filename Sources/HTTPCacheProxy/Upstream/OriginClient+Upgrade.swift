@@ -31,7 +31,7 @@ extension OriginClient {
       }
       var head = ByteBuffer()
       RequestWriter.write(
-        request, .empty, expects: false, via: "1.\(call.minorVersion) \(via)", upgrade: protocols, to: &head)
+        request, .empty, expects: false, via: "\(call.version.number) \(via)", upgrade: protocols, to: &head)
       var pending = connection.start(head, method: request.method, isWhole: true, upgrade: protocols)
       while true {
         let reply = try await withTaskCancellationHandler { [pending] in

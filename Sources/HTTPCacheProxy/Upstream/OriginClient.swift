@@ -211,7 +211,7 @@ final class OriginClient: Sendable {
     let isWhole = body.isInMemory
     let write = { [via] (buffer: inout ByteBuffer) in
       RequestWriter.write(
-        request, body, expects: call.expectsContinue && !isWhole, via: "1.\(call.minorVersion) \(via)",
+        request, body, expects: call.expectsContinue && !isWhole, via: "\(call.version.number) \(via)",
         to: &buffer)
       body.withBytes { $0.withUnsafeBytes { _ = buffer.writeBytes($0) } }
     }

@@ -27,7 +27,7 @@ struct ClientConnectionStateMachineTests {
     case headBegun
     case nothingLeft
     case badHead(Int)
-    case request(Machine.Request = .init(), isStopping: Bool = false)
+    case request(Exchange.Request = .init(), isStopping: Bool = false)
     case contentWanted
     case content(Int)
     case contentEnd
@@ -58,9 +58,9 @@ struct ClientConnectionStateMachineTests {
     case reception(Machine.Reception)
     case input(Machine.Input)
     case demand(Machine.ReadDemand)
-    case answerer(Machine.Answerer)
-    case piece(Machine.Piece)
-    case ending(Machine.Ending)
+    case answerer(Exchange.Answerer)
+    case piece(Exchange.Piece)
+    case ending(Exchange.Ending)
   }
 
   static let contentLimit = 100
@@ -91,8 +91,12 @@ struct ClientConnectionStateMachineTests {
     case .nothingLeft: return .action(machine.headIncomplete(hasBegun: false))
     case .badHead(let status): return .action(machine.headFailed(MessageFault(status, "bad")))
     case .request(let request, let isStopping):
-      return .answerer(
-        machine.requestReceived(request, contentLimit: contentLimit, isStopping: isStopping))
+      do throws(MessageFault) {
+        return .answerer(
+          try machine.requestReceived(request, contentLimit: contentLimit, isStopping: isStopping))
+      } catch {
+        return .action(machine.headFailed(error))
+      }
     case .contentWanted: return .action(machine.contentWanted(at: time(0)))
     case .content(let count): return .action(machine.contentReceived(count))
     case .contentEnd: machine.contentEnded()
@@ -141,8 +145,8 @@ struct ClientConnectionStateMachineTests {
     }
   }
 
-  private static let upload = Machine.Request(framing: .length(10))
-  private static let expecting = Machine.Request(framing: .chunked, expectsContinue: true)
+  private static let upload = Exchange.Request(framing: .length(10))
+  private static let expecting = Exchange.Request(framing: .chunked, expectsContinue: true)
   private static let brokenOff = Machine.brokenOff
 
   // MARK: - Requests and responses
@@ -294,11 +298,8 @@ struct ClientConnectionStateMachineTests {
         (.open, .flag(true)), (.bytes(at: 3), .reception(.process)),
         (
           .request(.init(framing: .length(101))),
-          .answerer(
-            .refusal(
-              .refuse(MessageFault(413, "the content of the request has more than 100 bytes"), since: time(3))
-            )
-          )
+          .action(
+            .refuse(MessageFault(413, "the content of the request has more than 100 bytes"), since: time(3)))
         ),
         (.next, .input(.nothing)),
       ]),
@@ -334,8 +335,7 @@ struct ClientConnectionStateMachineTests {
         (.open, .flag(true)),
         (
           .request(.init(framing: .chunked, isTrace: true)),
-          .answerer(
-            .refusal(.refuse(MessageFault("TRACE must not have content (RFC 9110 §9.3.8)"), since: time(0))))
+          .action(.refuse(MessageFault("TRACE must not have content (RFC 9110 §9.3.8)"), since: time(0)))
         ),
       ]),
     Course(
@@ -460,8 +460,7 @@ struct ClientConnectionStateMachineTests {
         (.open, .flag(true)),
         (
           .request(.init(wantsUpgrade: true)),
-          .answerer(
-            .refusal(.refuse(MessageFault(501, "upgrades are not supported"), since: time(0))))
+          .action(.refuse(MessageFault(501, "upgrades are not supported"), since: time(0)))
         ),
       ]),
   ]
@@ -665,7 +664,7 @@ struct ClientConnectionStateMachineTests {
         switch outcome {
         case .action(.end), .action(.refuse),
           .flag(true) where event == .responseEnd() || event == .responseEnd(hasBytes: true),
-          .reception(.leave(.end)), .answerer(.refusal):
+          .reception(.leave(.end)):
           endings += 1
         case .action(.writeContinue): continues += 1
         default: break

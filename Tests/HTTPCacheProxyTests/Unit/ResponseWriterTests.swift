@@ -77,10 +77,10 @@ struct ResponseWriterTests {
         Issue.record("no hit from memory")
         return
       }
-      for (minorVersion, closes) in [(1, false), (0, true)] {
-        let stored = ResponseHead(hit, to: method, minorVersion: minorVersion)
+      for (version, closes) in [(HTTPVersion.http11, false), (.http10, true)] {
+        let stored = ResponseHead(hit, to: method, in: version)
         let made = ResponseHead(
-          hit.head, to: method, minorVersion: minorVersion, isStored: true, length: hit.body.length)
+          hit.head, to: method, in: version, isStored: true, length: hit.body.length)
         let isNotModified = !conditions.isEmpty && code < 300
         #expect(stored.framing == made.framing && stored.statusCode == (isNotModified ? 304 : code))
         // After what is already there, with and without room for more.

@@ -41,7 +41,7 @@ struct PeerUptakeTests {
       let uptake = try await loop.submit { NIOLoopBoundBox(PeerUptake(), eventLoop: loop) }.get()
       var machine = Machine(allowsHalfClosure: false, allowsUpgrade: false, at: Self.time(0))
       _ = machine.opened(at: Self.time(0))
-      _ = machine.requestReceived(.init(), contentLimit: 0, isStopping: false)
+      _ = try machine.requestReceived(.init(), contentLimit: 0, isStopping: false)
       _ = machine.responseBegan(.chunked, isStopping: false)
       // The only write: it never ends.
       machine.writeBegan(at: Self.time(0))

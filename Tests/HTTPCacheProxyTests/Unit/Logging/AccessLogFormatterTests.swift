@@ -52,7 +52,7 @@ struct AccessLogFormatterTests {
     var entry = logged.entry
     entry.status = AccessLogEntry.statusWithoutResponse
     (entry.contentBytes, entry.provenance, entry.microsecondsToHead, entry.isAborted) = (0, nil, nil, true)
-    entry.minorVersion = 0
+    entry.version = .http10
     logged.entry = entry
     return logged
   }()
