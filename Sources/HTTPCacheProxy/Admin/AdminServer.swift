@@ -36,7 +36,7 @@ final class AdminServer: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           if context.configuration.adminUsesTLS {
-            guard let encryption = context.settings.encryption.clients else {
+            guard let encryption = context.settings.encryption.administrators else {
               throw ChannelError.operationUnsupported
             }
             let deadline = channel.eventLoop.now + context.settings.value.timeouts.head.timeAmount

@@ -68,6 +68,14 @@ struct PrometheusText {
       "httpcache_sent_bytes_total", "Bytes sent to clients, heads included.", statistics.bytesSent.value)
     counter("httpcache_connections_total", "Connections accepted.", statistics.connectionsAccepted.value)
     gauge("httpcache_connections", "Connections open.", statistics.openConnections)
+    counter(
+      "httpcache_http2_streams_total", "Requests on connections of HTTP/2.", statistics.streams.value)
+    gauge(
+      "httpcache_http2_streams", "Requests on connections of HTTP/2 in progress.", statistics.openStreams)
+    counter(
+      "httpcache_http2_streams_refused_total",
+      "Requests of HTTP/2 refused because there were too many at once.",
+      statistics.streamsRefused.value)
     family("httpcache_tls_handshakes_total", "counter", "Handshakes of TLS with clients, by result.")
     sample("httpcache_tls_handshakes_total", [("result", "done")], statistics.handshakes.value)
     for kind in TLSFailure.Kind.allCases where kind != .truncated {

@@ -10,6 +10,7 @@ final class CurrentConfiguration: Sendable {
   struct Encryption: Sendable {
     var origin: ClientContext?
     var clients: ServerContext?
+    var administrators: ServerContext?
   }
 
   private struct State {
@@ -47,7 +48,11 @@ final class CurrentConfiguration: Sendable {
       encryption.origin = try read("originTLS") { () throws(TLSFault) in try ClientContext(tls.client) }
     }
     if let tls = configuration.tls {
-      encryption.clients = try read("tls") { () throws(TLSFault) in try ServerContext(tls.server) }
+      let protocols = configuration.http2 == .never ? ["http/1.1"] : ["h2", "http/1.1"]
+      encryption.clients = try read("tls") { () throws(TLSFault) in try ServerContext(tls.server(protocols)) }
+      if configuration.adminUsesTLS {
+        encryption.administrators = try read("tls") { () throws(TLSFault) in try ServerContext(tls.server()) }
+      }
     }
     return encryption
   }

@@ -38,17 +38,18 @@ extension ProxyConfiguration {
       self.certificates = certificates
     }
 
-    var server: ServerTLS {
+    /// - Parameter protocols: those that a client may choose from, in the order of preference (ALPN, RFC 7301).
+    func server(_ protocols: [String] = ["http/1.1"]) -> ServerTLS {
       var tls = ServerTLS(certificates.map { ServerTLS.Certificate(file: $0.file, keyFile: $0.keyFile) })
       tls.requiresTLS13 = requiresTLS13
       tls.clientIssuersFile = clientIssuersFile
-      tls.protocols = ["http/1.1"]
+      tls.protocols = protocols
       return tls
     }
 
     /// Reads the files.
     package func check() throws(TLSFault) {
-      _ = try ServerContext(server)
+      _ = try ServerContext(server())
     }
   }
 }

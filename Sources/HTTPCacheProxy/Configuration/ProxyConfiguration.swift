@@ -66,6 +66,8 @@ public struct ProxyConfiguration: Sendable {
   public var originTLS: ProxyConfiguration.OriginTLS?
   /// How the connections of clients are encrypted; `nil` if they are not (default: `nil`).
   public var tls: ProxyConfiguration.TLS?
+  /// Where clients may use HTTP/2 (default: with TLS).
+  public var http2 = HTTP2.withTLS
   /// The address to listen on for clients without TLS, which the proxy redirects to https (308); off by default. It needs
   /// ``tls``.
   public var redirect: ProxyConfiguration.Address?
@@ -150,6 +152,10 @@ public struct ProxyConfiguration: Sendable {
       throw ProxyConfiguration.ValidationError(
         "expected X-Real-IP or a name that begins with X-Forwarded as a trusted field, found '\(name)'")
     }
+    guard limits.streams > 0, (1...10_000).contains(limits.streamsPerConnection) else {
+      throw ProxyConfiguration.ValidationError(
+        "streams: expected at least 1; streamsPerConnection: expected 1 to 10000")
+    }
     guard limits.originConnections ?? 1 > 0, limits.originFailures ?? 1 > 0 else {
       throw ProxyConfiguration.ValidationError(
         "originConnections and originFailures: expected at least 1, or nil for no limit")
@@ -158,6 +164,16 @@ public struct ProxyConfiguration: Sendable {
       throw ProxyConfiguration.ValidationError(
         "\(admin) can be reached from other machines; set an admin token, or use 127.0.0.1")
     }
+  }
+
+  /// Where clients may use HTTP/2 (RFC 9113).
+  public enum HTTP2: String, Hashable, Sendable, CaseIterable {
+    /// Nowhere.
+    case never
+    /// On connections with TLS, if the client chooses it in the handshake.
+    case withTLS = "tls"
+    /// Also without TLS, if the client knows of it (§3.3), such as a proxy in front.
+    case always
   }
 
   /// Limits on what a client or the origin may send.
@@ -192,6 +208,11 @@ public struct ProxyConfiguration: Sendable {
     /// new one is closed. The limit does not apply to ``ProxyConfiguration/trustedPeers``: their connections carry the
     /// requests of many clients. With ``ProxyConfiguration/expectsProxyHeader``, the address in the header counts.
     public var connectionsPerAddress: Int?
+    /// Maximum concurrent requests on a connection of HTTP/2 (default: 100).
+    public var streamsPerConnection = 100
+    /// Maximum concurrent requests on all connections of HTTP/2 (default: 10,000). Further ones are refused so that clients
+    /// may repeat them at once.
+    public var streams = 10_000
     /// Maximum idle connections to the origin that the proxy keeps (default: 64).
     public var idleOriginConnections = 64
     /// Maximum connections to the origin (default: 1024); `nil` for no limit. Tunnels and idle connections count.

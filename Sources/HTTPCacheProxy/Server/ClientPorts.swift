@@ -43,10 +43,11 @@ struct ClientPorts: Sendable {
         .recvAllocator,
         value: TransitReadAllocator(transit: context.cache.transit, shared: reads, first: 1 << 10))
     }
-    guard isEncrypted || context.configuration.expectsProxyHeader else {
+    let log = context.accessLog?.lines(of: channel.eventLoop)
+    let mayBeHTTP2 = context.configuration.http2 == .always && service == .answers
+    guard isEncrypted || mayBeHTTP2 || context.configuration.expectsProxyHeader else {
       let connection = ClientConnection(
-        context, on: channel.eventLoop, reads: reads, isAtSocket: true, service: service,
-        log: context.accessLog?.lines(of: channel.eventLoop))
+        context, on: channel.eventLoop, reads: reads, isAtSocket: true, service: service, log: log)
       try channel.pipeline.syncOperations.addHandler(connection)
       connection.place = connections.add(channel, connection)
       return
@@ -54,10 +55,15 @@ struct ClientPorts: Sendable {
     let encryption = isEncrypted ? context.settings.encryption.clients : nil
     guard !isEncrypted || encryption != nil else { throw ChannelError.operationUnsupported }
     let opening = ConnectionOpening(context, encryption: encryption, service: service) {
-      client, service, isAtSocket in
-      ClientConnection(
+      channel, client, service, version, isAtSocket in
+      if version == .http2 {
+        return try ClientHTTP2Connection.add(to: channel, context, client: client, log: log)
+      }
+      let connection = ClientConnection(
         context, on: channel.eventLoop, reads: reads, isAtSocket: isAtSocket, service: service,
-        client: client, log: context.accessLog?.lines(of: channel.eventLoop))
+        client: client, log: log)
+      try channel.pipeline.syncOperations.addHandler(connection)
+      return connection
     }
     try channel.pipeline.syncOperations.addHandler(opening)
     opening.place = connections.add(channel, opening)

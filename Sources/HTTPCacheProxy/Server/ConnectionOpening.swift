@@ -7,14 +7,14 @@ import Logging
 import NIOCore
 import TransportSecurity
 
-/// The beginning of a client's connection, before its first request: the header of the PROXY protocol, and the handshake of
-/// TLS. Then a ``ClientConnection`` takes over.
+/// The beginning of a client's connection, before its first request: the header of the PROXY protocol, the handshake of
+/// TLS, and the choice of the version of HTTP. Then a ``ClientConnection`` or a ``ClientHTTP2Connection`` takes over.
 ///
 /// All of it has the time of a request's head. Until its end, the connection counts as idle: it loses its place to others.
 /// TLS has no state before the first byte of a handshake.
 ///
 /// ```
-/// waiting ──► proxyHeader ──► firstByte ──► handshake ──► over
+/// waiting ──► proxyHeader ──► firstBytes ──► handshake ──► over
 ///    │             └──────────────┼──────────────────────►│
 ///    └───────────────────────────►┘
 /// ```
@@ -36,23 +36,27 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
     /// The connection is not open yet.
     case waiting
     case proxyHeader(Client)
-    /// It tells a handshake from a request without TLS.
-    case firstByte(Client)
+    /// They tell a handshake from a request without TLS, and HTTP/2 from earlier versions.
+    case firstBytes(Client)
     case handshake
-    case over(ClientConnection?)
+    case over((any TabledConnection)?)
   }
 
   private let context: ProxyContext
   private let encryption: ServerContext?
-  /// Makes the connection that takes over.
-  private let makeConnection: (Client, ClientConnection.Service, _ isAtSocket: Bool) -> ClientConnection
+  /// Adds the handlers of the connection that takes over to the end of the channel.
+  typealias Installation = (
+    _ channel: any Channel, _ client: Client, _ service: ClientConnection.Service, _ version: HTTPVersion,
+    _ isAtSocket: Bool
+  ) throws -> any TabledConnection
+
+  private let install: Installation
   private let service: ClientConnection.Service
   private var phase = Phase.waiting
   private var bytes = ByteBuffer()
   private var timer: Scheduled<Void>?
   private var deadline = NIODeadline.distantFuture
   private var channelContext: ChannelHandlerContext?
-  /// The place of the connection, which it loses to another while it is idle.
   var place: ConnectionPlace?
 
   /// - Parameters:
@@ -60,12 +64,12 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
   ///   - service: what is done with requests.
   init(
     _ context: ProxyContext, encryption: ServerContext?, service: ClientConnection.Service,
-    makeConnection: @escaping (Client, ClientConnection.Service, _ isAtSocket: Bool) -> ClientConnection
+    install: @escaping Installation
   ) {
     self.context = context
     self.encryption = encryption
     self.service = service
-    self.makeConnection = makeConnection
+    self.install = install
   }
 
   var isIdle: Bool { if case .over(let connection?) = phase { connection.isIdle } else { true } }
@@ -111,7 +115,7 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
       phase = .proxyHeader(client)
     } else {
       guard isAdmitted(client, context) else { return }
-      phase = .firstByte(client)
+      phase = .firstBytes(client)
     }
     context.read()
   }
@@ -124,7 +128,7 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
 
   func channelReadComplete(context: ChannelHandlerContext) {
     switch phase {
-    case .waiting, .proxyHeader, .firstByte: context.read()
+    case .waiting, .proxyHeader, .firstBytes: context.read()
     case .handshake, .over: break
     }
   }
@@ -169,15 +173,38 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
 
   private func process(_ context: ChannelHandlerContext) {
     if case .proxyHeader(let client) = phase { readProxyHeader(client, context) }
-    guard case .firstByte(let client) = phase, let encryption else { return }
-    guard let first = bytes.readableBytesView.first else { return }
+    guard case .firstBytes(let client) = phase, let first = bytes.readableBytesView.first else { return }
+    guard let encryption else {
+      switch preface {
+      case .whole: handOver(client, service, .http2, context)
+      case .none: handOver(client, service, .http11, context)
+      case .part: break
+      }
+      return
+    }
     // A handshake is the content type 22 (RFC 8446 §5.1); no method begins so.
-    guard first == 22 else { return handOver(client, .refusesPlainText, context) }
+    guard first == 22 else { return handOver(client, .refusesPlainText, .http11, context) }
     do {
       try encrypt(client, encryption, context)
     } catch {
       reject("TLS: \(error)", context)
     }
+  }
+
+  /// What the bytes have of the preface of HTTP/2 (RFC 9113 §3.4).
+  private enum Preface {
+    case none
+    case part
+    case whole
+
+    static let bytes = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+  }
+
+  private var preface: Preface {
+    guard context.configuration.http2 == .always, service == .answers else { return .none }
+    let received = bytes.readableBytesView.prefix(Preface.bytes.count)
+    guard Preface.bytes.starts(with: received) else { return .none }
+    return received.count == Preface.bytes.count ? .whole : .part
   }
 
   private func readProxyHeader(_ peer: Client, _ context: ChannelHandlerContext) {
@@ -193,8 +220,11 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
       case .unknown: client.forwarder = Forwarder(nil, self.context.settings.value)
       }
       guard isAdmitted(client, context) else { return }
-      if encryption == nil { return handOver(client, service, context) }
-      phase = .firstByte(client)
+      phase = .firstBytes(client)
+      // Without more bytes, the client may wait for the proxy to close.
+      if encryption == nil, self.context.configuration.http2 != .always {
+        handOver(client, service, .http11, context)
+      }
     } catch {
       reject(error.reason, context)
     }
@@ -213,14 +243,7 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
         statistics.handshakes.increment()
         var client = client
         client.tlsVersion = agreement.version
-        let connection = makeConnection(client, service, false)
-        take(connection)
-        do {
-          try channel.pipeline.syncOperations.addHandler(connection)
-        } catch {
-          connection.place = nil
-          channel.close(promise: nil)
-        }
+        take(client, service, agreement.protocolName == "h2" ? .http2 : .http11, channel, isAtSocket: false)
       case .failure(let error):
         end()
         let kind = (error as? TLSFailure)?.kind ?? .ended
@@ -233,24 +256,28 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
 
   /// Lets a connection without TLS answer.
   private func handOver(
-    _ client: Client, _ service: ClientConnection.Service, _ context: ChannelHandlerContext
+    _ client: Client, _ service: ClientConnection.Service, _ version: HTTPVersion,
+    _ context: ChannelHandlerContext
   ) {
-    let connection = makeConnection(client, service, true)
     let rest = bytes
-    take(connection)
-    do {
-      try context.pipeline.syncOperations.addHandler(connection)
-    } catch {
-      connection.place = nil
-      return context.close(promise: nil)
-    }
+    take(client, service, version, context.channel, isAtSocket: true)
     bytes = rest
     passOn(context)
   }
 
-  private func take(_ connection: ClientConnection) {
-    phase = .over(connection)
-    connection.place = place
+  /// Lets another connection take over.
+  private func take(
+    _ client: Client, _ service: ClientConnection.Service, _ version: HTTPVersion, _ channel: any Channel,
+    isAtSocket: Bool
+  ) {
+    do {
+      let connection = try install(channel, client, service, version, isAtSocket)
+      connection.place = place
+      phase = .over(connection)
+    } catch {
+      phase = .over(nil)
+      channel.close(promise: nil)
+    }
     // This opening leaves the channel, and does not see its end.
     end()
   }

@@ -8,6 +8,8 @@ import Synchronization
 protocol TabledConnection: AnyObject {
   /// Whether no request is in progress.
   var isIdle: Bool { get }
+  /// Its place, which it loses to another while it is idle.
+  var place: ConnectionPlace? { get set }
   /// Ends the connection after its request in flight.
   func drain()
 }

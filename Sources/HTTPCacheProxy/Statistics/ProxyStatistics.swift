@@ -14,6 +14,11 @@ package final class ProxyStatistics: Sendable {
   /// Client connections accepted.
   package let connectionsAccepted = MetricCount("httpcache_connections_total")
   private let open = Atomic<Int>(0)
+  /// Requests that arrived on connections of HTTP/2.
+  package let streams = MetricCount("httpcache_http2_streams_total")
+  private let openStreamCount = Atomic<Int>(0)
+  /// Requests of HTTP/2 that were refused because there were too many at once.
+  package let streamsRefused = MetricCount("httpcache_http2_streams_refused_total")
   /// Handshakes of TLS with clients that have succeeded.
   package let handshakes = MetricCount("httpcache_tls_handshakes_total", [("result", "done")])
   /// Handshakes of TLS with clients that have failed, by the cause.
@@ -79,6 +84,18 @@ package final class ProxyStatistics: Sendable {
 
   func connectionClosed() {
     open.wrappingSubtract(1, ordering: .relaxed)
+  }
+
+  /// Requests on connections of HTTP/2 that are in progress.
+  package var openStreams: Int { openStreamCount.load(ordering: .relaxed) }
+
+  func streamOpened() {
+    streams.increment()
+    openStreamCount.wrappingAdd(1, ordering: .relaxed)
+  }
+
+  func streamClosed() {
+    openStreamCount.wrappingSubtract(1, ordering: .relaxed)
   }
 
   /// Counts a request, once the head of its response is sent.

@@ -20,6 +20,8 @@ package struct LiveCount: ~Copyable, Sendable {
     case writer
     /// The proxy's connections from clients.
     case clientConnection = "client_connection"
+    /// The streams of those, in HTTP/2.
+    case clientStream = "client_stream"
     /// The proxy's connections to the origin.
     case originConnection = "origin_connection"
     /// Pairs of the proxy's connections that carry a protocol other than HTTP.
@@ -35,6 +37,7 @@ package struct LiveCount: ~Copyable, Sendable {
       case .reader: Self.readers
       case .writer: Self.writers
       case .clientConnection: Self.clientConnections
+      case .clientStream: Self.clientStreams
       case .originConnection: Self.originConnections
       case .tunnel: Self.tunnels
       }
@@ -45,6 +48,7 @@ package struct LiveCount: ~Copyable, Sendable {
     private static let readers = Counter()
     private static let writers = Counter()
     private static let clientConnections = Counter()
+    private static let clientStreams = Counter()
     private static let originConnections = Counter()
     private static let tunnels = Counter()
   }

@@ -27,7 +27,8 @@ struct ProxyControl {
     "origin-certificate", "origin-connect-timeout", "origin-connections", "origin-failures",
     "origin-first-byte-timeout", "origin-idle-connections", "origin-idle-timeout", "origin-key",
     "origin-probe-interval", "origin-queue", "origin-queue-timeout", "origin-server-name", "origin-timeout",
-    "rules", "stall-timeout", "tls-minimum", "trust", "trust-field", "upgrade-timeout",
+    "rules", "stall-timeout", "streams", "streams-per-connection", "tls-minimum", "trust", "trust-field",
+    "upgrade-timeout",
   ]
   /// Options that are checked together with another one.
   private static let companion = [

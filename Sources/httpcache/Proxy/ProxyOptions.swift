@@ -88,6 +88,13 @@ struct ProxyOptions: ParsableArguments {
   var tlsMinimum = TLSMinimum.tls12
 
   @Option(
+    help: """
+      Where clients may use HTTP/2: never, with TLS if they choose it in the handshake (tls), or always, also without TLS (with \
+      prior knowledge, as a proxy in front has it).
+      """)
+  var http2 = ProxyConfiguration.HTTP2.withTLS
+
+  @Option(
     help: ArgumentHelp(
       "Address without TLS whose clients are redirected to https (308); needs --certificate. Off by default.",
       valueName: "host:port"))
@@ -323,6 +330,16 @@ struct ProxyOptions: ParsableArguments {
       """, valueName: "count"))
   var connectionsPerAddress: Int?
 
+  @Option(
+    help: ArgumentHelp("Maximum concurrent requests on a connection of HTTP/2.", valueName: "count"))
+  var streamsPerConnection = 100
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum concurrent requests on all connections of HTTP/2; further ones are refused so that clients may repeat them.",
+      valueName: "count"))
+  var streams = 10_000
+
   @Flag(
     inversion: .prefixedNo,
     help:
@@ -521,6 +538,12 @@ struct ProxyOptions: ParsableArguments {
     guard connectionsPerAddress ?? 1 > 0 else {
       throw ProxyConfiguration.ValidationError("--connections-per-address: expected at least 1")
     }
+    guard (1...10_000).contains(streamsPerConnection) else {
+      throw ProxyConfiguration.ValidationError("--streams-per-connection: expected 1 to 10000")
+    }
+    guard streams > 0 else {
+      throw ProxyConfiguration.ValidationError("--streams: expected at least 1")
+    }
     guard disk == nil || directory != nil else {
       throw ProxyConfiguration.ValidationError(
         "--disk limits --directory, which is missing; add --directory, or remove --disk")
@@ -545,6 +568,9 @@ struct ProxyOptions: ParsableArguments {
     proxy.limits.requestBytes = maximumRequest.bytes
     proxy.limits.connections = connections
     proxy.limits.connectionsPerAddress = connectionsPerAddress
+    proxy.http2 = http2
+    proxy.limits.streamsPerConnection = streamsPerConnection
+    proxy.limits.streams = streams
     proxy.allowsHalfClosure = halfClosure
     guard upgradeTimeout > 0, upgradeTimeout <= 604_800 else {
       throw ProxyConfiguration.ValidationError(
@@ -766,5 +792,6 @@ enum TLSMinimum: String, ExpressibleByArgument, CaseIterable {
 }
 
 extension NegotiationField: ExpressibleByArgument {}
+extension ProxyConfiguration.HTTP2: ExpressibleByArgument {}
 extension EvictionPolicy: ExpressibleByArgument {}
 extension ProxyConfiguration.AccessLogOptions.Format: ExpressibleByArgument {}

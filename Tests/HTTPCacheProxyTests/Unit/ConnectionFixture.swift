@@ -76,8 +76,10 @@ struct ConnectionFixture {
     wire = Wire(takes: takes)
     let first: any ChannelHandler =
       context.configuration.expectsProxyHeader
-      ? ConnectionOpening(context, encryption: nil, service: .answers) { client, service, _ in
+      ? ConnectionOpening(context, encryption: nil, service: .answers) {
+        channel, client, service, _, _ in
         made.connection = ClientConnection(context, on: loop, service: service, client: client)
+        try channel.pipeline.syncOperations.addHandler(made.connection)
         return made.connection
       } : made.connection
     channel = EmbeddedChannel(handlers: [wire, first], loop: loop)

@@ -33,8 +33,10 @@ struct ConnectionOpeningTests {
     weak var connection: ClientConnection?
     do {
       var made: ClientConnection?
-      let first = ConnectionOpening(context, encryption: nil, service: .answers) { client, service, _ in
+      let first = ConnectionOpening(context, encryption: nil, service: .answers) {
+        channel, client, service, _, _ in
         let connection = ClientConnection(context, on: loop, service: service, client: client)
+        try channel.pipeline.syncOperations.addHandler(connection)
         made = connection
         return connection
       }

@@ -172,6 +172,13 @@ struct CommandErrorTests {
       "--origin http://a --connections-per-address 0", 64,
       "httpcache: --connections-per-address: expected at least 1"),
     .options(
+      "--origin http://a --streams-per-connection 0", 64,
+      "httpcache: --streams-per-connection: expected 1 to 10000"),
+    .options("--origin http://a --streams 0", 64, "httpcache: --streams: expected at least 1"),
+    .options(
+      "--origin http://a --http2 maybe", 64,
+      "Error: The value 'maybe' is invalid for '--http2 <http2>'"),
+    .options(
       "--origin http://a --follower-timeout 1e9", 64,
       "httpcache: --follower-timeout: expected 0 to 86400 seconds"),
     .options(

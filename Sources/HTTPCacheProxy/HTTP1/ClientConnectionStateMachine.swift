@@ -151,14 +151,17 @@ struct ClientConnectionStateMachine {
   }
 
   /// The request in flight; `nil` without one.
-  private var exchange: Exchange? { if case .answering(let answering) = state { answering.exchange } else { nil } }
+  private var exchange: Exchange? {
+    if case .answering(let answering) = state { answering.exchange } else { nil }
+  }
 
   /// Whether more content of a request must arrive.
   var awaitsContent: Bool { exchange.map { $0.content != .whole } ?? false }
 
   /// Records that the content of the request is wanted now. May be called more than once.
   mutating func contentWanted(at now: NIODeadline) -> Action {
-    guard case .answering(var answering) = state, let writesContinue = answering.exchange.contentWanted() else {
+    guard case .answering(var answering) = state, let writesContinue = answering.exchange.contentWanted()
+    else {
       return .none
     }
     state = .answering(answering)
@@ -206,7 +209,9 @@ struct ClientConnectionStateMachine {
     guard case .answering(var answering) = state else { return true }
     answering.exchange.responseBegan(framing)
     // Later bytes from the client would be taken for the next request.
-    if framing == .untilClose || answering.exchange.content != .whole || isStopping { answering.closes = true }
+    if framing == .untilClose || answering.exchange.content != .whole || isStopping {
+      answering.closes = true
+    }
     state = .answering(answering)
     return answering.closes
   }

@@ -98,6 +98,13 @@ enum FieldNames {
 
   private static func slot(_ count: Int, _ first: UInt8) -> Int { (count &* 7 &+ Int(first)) & 63 }
 
+  /// Returns the name in lowercase; `nil` if the bytes are not a token.
+  static func lowercased(_ bytes: RawSpan) -> String? {
+    bytes.withUnsafeBytes { bytes in
+      bytes.withMemoryRebound(to: UInt8.self) { find($0.span)?.name.canonicalName }
+    }
+  }
+
   /// Returns the name and its role; `nil` if the bytes are not a token (RFC 9110 §5.1).
   static func find(_ bytes: Span<UInt8>) -> (name: HTTPField.Name, role: FieldRole)? {
     guard !bytes.isEmpty else { return nil }

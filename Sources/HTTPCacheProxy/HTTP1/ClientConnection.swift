@@ -84,7 +84,6 @@ final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnect
   var sentInTurn = 0
   var isProcessing = false
   var timer: Scheduled<Void>?
-  /// The place of the connection, which it loses to another while it is idle.
   var place: ConnectionPlace?
   /// What the client has taken of the responses.
   var uptake = PeerUptake()

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheObserving
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+
+/// A stream of a client's connection of HTTP/2: reads its request, and writes the response.
+///
+/// ``ClientStreamStateMachine`` decides. This handler has the frames and the channel. Content is read from the channel only
+/// when it is wanted, and the client gets room for more in the window when the channel is read.
+final class ClientStream: ChannelDuplexHandler, ClientHandler {
+  typealias InboundIn = HTTP2Frame.FramePayload
+  typealias OutboundIn = ResponsePart
+  typealias OutboundOut = HTTP2Frame.FramePayload
+
+  private let liveCount = LiveCount(.clientStream)
+  private let connection: ClientHTTP2Connection
+  let context: ProxyContext
+  let loop: any EventLoop
+  let service = ClientConnection.Service.answers
+  private(set) var channelContext: ChannelHandlerContext?
+  private var machine: ClientStreamStateMachine
+  var current: RequestInFlight?
+  /// Whether the client has ended its half of the stream.
+  private var inputHasEnded = false
+  private(set) var feed: BodyFeed? {
+    // What the client may send counts as content in flight, whether it has been sent or not.
+    didSet {
+      let change = (feed == nil ? 0 : 1) - (oldValue == nil ? 0 : 1)
+      context.cache.transit.change(by: change * ClientHTTP2Connection.window)
+    }
+  }
+
+  init(_ connection: ClientHTTP2Connection) {
+    self.connection = connection
+    (context, loop) = (connection.context, connection.loop)
+    machine = ClientStreamStateMachine(at: connection.loop.now)
+  }
+
+  var forwarder: Forwarder? { connection.forwarder }
+  var tlsVersion: String? { connection.tlsVersion }
+  var log: AccessLogLines? { connection.log }
+  var contentBytes: Int { machine.contentBytes }
+
+  // MARK: - Channel
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    channelContext = context
+    self.context.statistics.streamOpened()
+    connection.opened(self)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    channelContext = nil
+    self.context.statistics.streamClosed()
+    connection.closed(self)
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    context.fireChannelActive()
+    context.read()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    failContent(ClientConnectionStateMachine.brokenOff)
+    current?.work.cancel()
+    if let current { note(current, endedAt: loop.now, isAborted: machine.isIncomplete) }
+    current = nil
+    context.fireChannelInactive()
+  }
+
+  /// The end of the channel follows.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    context.close(promise: nil)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data) {
+    case .headers(let head) where machine.state == .opening:
+      inputHasEnded = head.endStream
+      begin(head.headers, hasContent: !head.endStream, context)
+    case .headers(let trailers):
+      inputHasEnded = true
+      end(trailers.headers, context)
+    case .data(let data):
+      inputHasEnded = data.endStream
+      if case .byteBuffer(let bytes) = data.data, bytes.readableBytes > 0 {
+        let action = machine.contentReceived(bytes.readableBytes, at: loop.now)
+        guard action == .none else { return perform(action, context) }
+        feed?.push(bytes)
+      }
+      if data.endStream { endContent(trailers: nil, context) }
+    default: break
+    }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    context.fireChannelReadComplete()
+    readOn(context)
+  }
+
+  private func readOn(_ context: ChannelHandlerContext) {
+    if machine.wantsContent, feed?.isFull == false { context.read() }
+  }
+
+  // MARK: - The request
+
+  private func begin(_ fields: HPACKHeaders, hasContent: Bool, _ context: ChannelHandlerContext) {
+    let settings = self.context.settings.value
+    guard self.context.statistics.openStreams <= settings.limits.streams else {
+      // §8.7: the client may repeat it at once, on another connection.
+      self.context.statistics.streamsRefused.increment()
+      return reset(.refusedStream, context)
+    }
+    var request: ClientRequest?
+    do throws(MessageFault) {
+      var read = try ClientRequest(
+        fields, hasContent: hasContent, settings.limits.head, scheme: self.context.configuration.clientScheme,
+        isEncrypted: tlsVersion != nil)
+      // A request that the proxy answers itself is shown as received.
+      if read.maxForwards == 0 {
+        read.client = connection.forwarder.address
+      } else {
+        read.client = connection.forwarder.apply(to: &read.request, given: read.forwarding)
+      }
+      request = read
+      if read.framing != .none, self.context.cache.transit.allowance(upTo: 1) == 0 {
+        throw MessageFault(503, "the proxy has no memory for the content of the request")
+      }
+      let answerer = try machine.requestReceived(
+        Exchange.Request(read, service), contentLimit: settings.limits.requestBytes,
+        allowsUpgrade: self.context.configuration.allowsUpgrade, at: loop.now)
+      current = RequestInFlight(read, at: loop.now)
+      answer(read, by: answerer, context)
+    } catch {
+      perform(machine.failed(error), context, of: request, fields)
+    }
+  }
+
+  func receiveContent(of request: ClientRequest, to feed: BodyFeed) { self.feed = feed }
+
+  func contentWanted(_ context: ChannelHandlerContext) {
+    perform(machine.contentWanted(at: loop.now), context)
+    readOn(context)
+  }
+
+  private func end(_ fields: HPACKHeaders, _ context: ChannelHandlerContext) {
+    do throws(MessageFault) {
+      var trailers = HTTPFields()
+      for (name, value, _) in fields { trailers.append(try HTTP2Field.parse(name, value).field) }
+      endContent(trailers: trailers, context)
+    } catch {
+      perform(machine.failed(error), context)
+    }
+  }
+
+  private func endContent(trailers: HTTPFields?, _ context: ChannelHandlerContext) {
+    let action = machine.contentEnded()
+    guard action == .none else { return perform(action, context) }
+    feed?.finish(.success(()), trailers: trailers)
+    feed = nil
+  }
+
+  private func failContent(_ error: any Error) {
+    feed?.finish(.failure(error))
+    feed = nil
+  }
+
+  /// - Parameters:
+  ///   - request: the refused request, if it could be read as one.
+  ///   - fields: the fields of the head that was refused.
+  private func perform(
+    _ action: ClientStreamStateMachine.Action, _ context: ChannelHandlerContext,
+    of request: ClientRequest? = nil,
+    _ fields: HPACKHeaders? = nil
+  ) {
+    switch action {
+    case .none: break
+    case .writeContinue: write(HTTPResponse(status: .continue), context, nil)
+    case .refuse(let fault): refuse(fault, request ?? current?.request, fields, context)
+    case .failContent(let fault):
+      failContent(fault)
+      reset(.protocolError, context)
+    case .giveUp: reset(.cancel, context)
+    }
+  }
+
+  /// Sends an error response.
+  private func refuse(
+    _ fault: MessageFault, _ request: ClientRequest?, _ fields: HPACKHeaders?,
+    _ context: ChannelHandlerContext
+  ) {
+    self.context.logger.debug(
+      "request refused", metadata: ["status": "\(fault.status)", "reason": "\(fault.reason)"])
+    failContent(fault)
+    current?.work.cancel()
+    current = nil
+    let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
+    let head = ResponseHead(response, to: .get, in: .http2, isStored: true, length: bytes.count)
+    var line = ByteBuffer()
+    if request == nil, let fields {
+      let (method, path) = (fields.first(name: ":method"), fields.first(name: ":path"))
+      line.writeString("\(method ?? "-") \(path ?? "-") HTTP/2.0")
+    }
+    note(
+      fault, request, unreadable: line, version: .http2, since: loop.now, contentBytes: bytes.count)
+    send(connection.responseFields.fields(of: head), endsStream: false, context)
+    send(ByteBuffer(bytes: bytes), endsStream: true, context, nil)
+    context.flush()
+  }
+
+  /// Ends the stream so that the client sees a failure.
+  private func reset(_ code: NIOHTTP2.HTTP2ErrorCode, _ context: ChannelHandlerContext) {
+    if current != nil { self.context.statistics.aborted.increment() }
+    current?.work.cancel()
+    context.writeAndFlush(wrapOutboundOut(.rstStream(code)), promise: nil)
+  }
+
+  // MARK: - The response
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard current != nil else {
+      promise?.fail(ChannelError.ioOnClosedChannel)
+      return
+    }
+    switch unwrapOutboundIn(data) {
+    case .interim(let response):
+      guard machine.allowsInterim else {
+        promise?.succeed()
+        return
+      }
+      watch(promise)
+      write(response, context, promise)
+    case .head(let head):
+      prepare(head)
+      send(connection.responseFields.fields(of: head), endsStream: head.framing == .none, context)
+      promise?.succeed()
+    case .whole(let head, let body):
+      promise?.succeed()
+      writeWhole(head, body, context)
+    case .chunk(let bytes):
+      switch machine.contentSent(bytes.count) {
+      case .skip: promise?.succeed()
+      case .overrun:
+        promise?.fail(ChannelError.eof)
+        reset(.internalError, context)
+      case .plain, .chunk: send(ByteBuffer(bytes: bytes), endsStream: false, context, watch(promise))
+      }
+    case .end(let trailers):
+      guard machine.ending != .shortfall else {
+        promise?.fail(ChannelError.eof)
+        return reset(.internalError, context)
+      }
+      let fields = trailers?.asTrailers() ?? [:]
+      if fields.isEmpty {
+        send(ByteBuffer(), endsStream: true, context, promise)
+      } else {
+        send(HTTP2ResponseFields.fields(ofTrailers: fields), endsStream: true, context, promise)
+      }
+      finish()
+    case .abort:
+      promise?.succeed()
+      reset(.internalError, context)
+    }
+  }
+
+  private func write(
+    _ interim: HTTPResponse, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
+  ) {
+    send(connection.responseFields.fields(ofInterim: interim), endsStream: false, context, promise)
+    context.flush()
+  }
+
+  private func prepare(_ head: ResponseHead) {
+    began(head)
+    machine.responseBegan(head.framing)
+  }
+
+  func writeWhole(_ head: ResponseHead, _ body: MessageBody, _ context: ChannelHandlerContext) {
+    prepare(head)
+    let hasContent = head.framing != .none && body.length ?? 0 > 0
+    send(connection.responseFields.fields(of: head), endsStream: !hasContent, context)
+    guard hasContent else {
+      context.flush()
+      return finish()
+    }
+    current?.work = .content(
+      OutgoingContent(body, isHeld: !head.isStored, transit: self.context.cache.transit))
+    writeOn(context)
+  }
+
+  /// Writes on with content in memory, when the client has taken what was written.
+  private func writeOn(_ context: ChannelHandlerContext) {
+    guard case .content(let content)? = current?.work else { return }
+    var bytes = ByteBuffer()
+    let count = content.moveNext(Responder.piece(self.context), to: &bytes)
+    _ = machine.contentSent(count)
+    let isLast = content.isEmpty
+    let (transit, bound) = (self.context.cache.transit, NIOLoopBound(self, eventLoop: loop))
+    transit.change(by: count)
+    let written = loop.makePromise(of: Void.self)
+    written.futureResult.whenComplete { result in
+      transit.change(by: -count)
+      guard case .success = result, !isLast, let context = bound.value.channelContext else { return }
+      bound.value.writeOn(context)
+    }
+    send(bytes, endsStream: isLast, context, watch(written))
+    context.flush()
+    if isLast { finish() }
+  }
+
+  /// Records that the client has output to take, until it has taken it.
+  @discardableResult
+  private func watch(_ promise: EventLoopPromise<Void>?) -> EventLoopPromise<Void>? {
+    guard let promise else { return nil }
+    machine.writeBegan(at: loop.now)
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    promise.futureResult.whenComplete { _ in bound.value.machine.writeEnded(at: bound.value.loop.now) }
+    return promise
+  }
+
+  private func send(
+    _ fields: HPACKHeaders, endsStream: Bool, _ context: ChannelHandlerContext,
+    _ promise: EventLoopPromise<Void>? = nil
+  ) {
+    context.write(
+      wrapOutboundOut(.headers(.init(headers: fields, endStream: endsStream))),
+      promise: endsStream ? resetAfter(promise) : promise)
+  }
+
+  private func send(
+    _ bytes: ByteBuffer, endsStream: Bool, _ context: ChannelHandlerContext,
+    _ promise: EventLoopPromise<Void>?
+  ) {
+    context.write(
+      wrapOutboundOut(.data(.init(data: .byteBuffer(bytes), endStream: endsStream))),
+      promise: endsStream ? resetAfter(promise) : promise)
+  }
+
+  /// Resets the stream after its last frame, if the client has not ended its half: the rest of the request is of no use.
+  /// Without an error, the client still gets the response (RFC 9113 §8.1).
+  private func resetAfter(_ promise: EventLoopPromise<Void>?) -> EventLoopPromise<Void>? {
+    if inputHasEnded { return promise }
+    let written = promise ?? loop.makePromise(of: Void.self)
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    written.futureResult.whenSuccess {
+      let stream = bound.value
+      guard !stream.inputHasEnded, let context = stream.channelContext else { return }
+      context.writeAndFlush(stream.wrapOutboundOut(.rstStream(.noError)), promise: nil)
+    }
+    return written
+  }
+
+  /// Handles the end of the response.
+  private func finish() {
+    guard let ended = current else { return }
+    current = nil
+    note(ended, endedAt: loop.now, isAborted: false)
+    machine.responseEnded(at: loop.now)
+    failContent(CancellationError())
+  }
+
+  // MARK: - Time
+
+  /// Performs the action that is due.
+  func checkTime(stall: Duration) {
+    guard let channelContext else { return }
+    let action = machine.checkTime(
+      at: loop.now, stall: stall, isContentAwaited: feed?.isAwaited == true, hasTaken: connection.hasTaken)
+    perform(action, channelContext)
+  }
+
+  // MARK: - Web sockets
+
+  /// The response to an extended CONNECT is 200, and has no fields of the handshake (RFC 8441 §5).
+  func switchProtocols(_ head: HTTPResponse, _ origin: OriginConnection.Handle) throws {
+    guard let context = channelContext, context.channel.isActive, current != nil,
+      let rest = origin.connection.value.takeOver()
+    else { throw ChannelError.ioOnClosedChannel }
+    began(ResponseHead(head, to: .get, in: .http2, isStored: false, length: nil, Provenance(.network)))
+    current?.status = HTTPResponse.Status.ok.code
+    machine.switchedProtocols()
+    self.context.statistics.upgrades.increment()
+    let (client, server) = Tunnel.ends(connection.timeouts, self.context.statistics, at: loop.now) {
+      [weak self] count in
+      // For the log of the request at its end.
+      self?.machine.tunnelEnded(sent: count)
+    }
+    var fields = head.headerFields
+    if let name = HTTPField.Name("Sec-WebSocket-Accept") { fields[name] = nil }
+    let response = HTTPResponse(status: .ok, headerFields: fields)
+    send(connection.responseFields.fields(ofInterim: response), endsStream: false, context)
+    try context.pipeline.syncOperations.addHandlers([StreamBytes(), client], position: .before(self))
+    try origin.channel.pipeline.syncOperations.addHandler(server, position: .before(origin.connection.value))
+    client.write(rest.bytes)
+    client.flush()
+    if rest.isEnded { server.closeInput() }
+    client.readOn()
+    server.readOn()
+  }
+}
