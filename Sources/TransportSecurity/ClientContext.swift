@@ -24,6 +24,7 @@ import NIOCore
         case .issuer: .noHostnameVerification
         case .none: .none
         }
+      configuration.applicationProtocols = options.protocols
       if let file = options.issuersFile {
         configuration.trustRoots = .certificates(try PEM.certificates(file, .issuers))
       }
@@ -57,21 +58,21 @@ import NIOCore
     /// - Parameters:
     ///   - host: the name or the address that is connected to, if it has one.
     ///   - deadline: when the handshake must have ended.
-    /// - Returns: the end of the handshake, or a ``TLSFailure``.
+    /// - Returns: what the handshake has agreed on, or a ``TLSFailure``.
     package func encrypt(
       _ channel: any Channel, to host: String?, by deadline: NIODeadline
-    ) throws -> EventLoopFuture<Void> {
+    ) throws -> EventLoopFuture<Agreement> {
       // TLS does not announce an address: the certificate must have it (RFC 6066 §3).
       let name = options.serverName ?? host.flatMap { SocketAddress.isIP($0) ? nil : $0 }
       let handler = try NIOSSLClientHandler(context: context, serverHostname: name)
       let required = options.verification == .full ? name : nil
-      let done = channel.eventLoop.makePromise(of: Void.self)
+      let done = channel.eventLoop.makePromise(of: Agreement.self)
       let handshake = Handshake(handler, name: name ?? host ?? "", by: deadline) { handler in
         // SwiftNIO's TLS also accepts the address, whatever name was asked for.
         guard let required, handler.peerCertificate?.isFor(required) != true else { return }
         throw NIOSSLExtraError.failedToValidateHostname
       } done: {
-        done.completeWith($0.map { _ in })
+        done.completeWith($0)
       }
       do {
         try channel.pipeline.syncOperations.addHandlers(handler, handshake)
@@ -105,7 +106,7 @@ import NIOCore
 
     package func encrypt(
       _ channel: any Channel, to host: String?, by deadline: NIODeadline
-    ) throws -> EventLoopFuture<Void> {
+    ) throws -> EventLoopFuture<Agreement> {
       throw ChannelError.operationUnsupported
     }
   }

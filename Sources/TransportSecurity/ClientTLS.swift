@@ -24,5 +24,8 @@ package struct ClientTLS: Hashable, Sendable {
   /// The name that the server is asked for, and that its certificate must have; `nil` for the host that is connected to.
   package var serverName: String?
 
+  /// The protocols that the client offers (ALPN, RFC 7301), the preferred one first.
+  package var protocols: [String] = []
+
   package init() {}
 }

@@ -16,11 +16,14 @@ package struct LiveRunner: Sendable {
     package var port: Int
     /// Encrypts the connections; `nil` if nothing does.
     package var encryption: ClientContext?
+    /// Whether requests are sent with HTTP/2.
+    package var usesHTTP2: Bool
 
-    package init(host: String, port: Int, encryption: ClientContext? = nil) {
+    package init(host: String, port: Int, encryption: ClientContext? = nil, usesHTTP2: Bool = false) {
       self.host = host
       self.port = port
       self.encryption = encryption
+      self.usesHTTP2 = usesHTTP2
     }
   }
 

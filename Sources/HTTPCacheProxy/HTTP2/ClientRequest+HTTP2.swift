@@ -134,13 +134,13 @@ private struct PseudoFields {
     }
   }
 
-  /// The response would be stored under the URL of the other scheme. Without TLS, a proxy in front may have decrypted the
-  /// connection.
+  /// The response is stored under the URL with the scheme that is served. Without TLS, a proxy in front may have decrypted
+  /// the connection.
   func checkScheme(_ served: String, isEncrypted: Bool) throws(MessageFault) {
     guard let scheme = scheme?.lowercasedASCII, scheme == "http" || scheme == "https" else {
       throw MessageFault(":scheme is not that of an HTTP URI (RFC 9113 §8.3.1)")
     }
-    guard scheme == served || !isEncrypted else {
+    guard !isEncrypted || scheme == "https" || scheme == served else {
       throw MessageFault(421, ":scheme is not served here (RFC 9110 §7.4)")
     }
   }

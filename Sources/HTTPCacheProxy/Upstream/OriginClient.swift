@@ -557,7 +557,7 @@ final class OriginClient: Sendable {
           return (connection.handle(), encrypted)
         }
       }
-      try await encrypted?.get()
+      _ = try await encrypted?.get()
       return connection
     } catch {
       throw OriginError(connectingTo: origin, within: time, error)

@@ -81,6 +81,9 @@ struct ConformCommand: AsyncParsableCommand {
     completion: .file())
   var key: String?
 
+  @Flag(help: "Send the requests of a live run with HTTP/2; without --certificate, with prior knowledge.")
+  var http2 = false
+
   @Option(help: ArgumentHelp("Port of the origin of a live run; 0 for any free port.", valueName: "port"))
   var originPort = 0
 
@@ -139,8 +142,12 @@ struct ConformCommand: AsyncParsableCommand {
   }
 
   private func reports(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
+    let adapter = through.flatMap { Adapter(rawValue: $0) }
+    guard !http2 || live || through != nil && adapter == nil else {
+      throw ValidationError("--http2: expected --live, or --through HOST:PORT, which is missing")
+    }
     guard live || through != nil else { return try await kind.runner.run(suites) }
-    if let name = through, let adapter = Adapter(rawValue: name) {
+    if let name = through, let adapter {
       guard adapter.supports(kind) else {
         throw ValidationError(
           "--through \(name): a server's cache is shared; add --cache shared or --cache cdn")
@@ -160,7 +167,9 @@ struct ConformCommand: AsyncParsableCommand {
     }
     let proxies: any LiveProxies
     do {
-      proxies = try through.map { OneProxy(try ProxyConfiguration.Address(parsing: $0)) } ?? ProxyFarm(tls)
+      proxies =
+        try through.map { OneProxy(try ProxyConfiguration.Address(parsing: $0), usesHTTP2: http2) }
+        ?? ProxyFarm(tls, usesHTTP2: http2)
     } catch let error as ProxyConfiguration.ValidationError {
       throw ValidationError("--through: \(error)")
     }

@@ -20,10 +20,13 @@ protocol LiveProxies: Sendable {
 final class ProxyFarm: LiveProxies {
   private let running = Mutex<[Task<Void, any Error>]>([])
   private let certificate: ProxyConfiguration.TLS.Certificate?
+  private let usesHTTP2: Bool
 
-  /// - Parameter certificate: the proxies use TLS with it; `nil` for none.
-  init(_ certificate: ProxyConfiguration.TLS.Certificate?) {
-    self.certificate = certificate
+  /// - Parameters:
+  ///   - certificate: the proxies use TLS with it; `nil` for none.
+  ///   - usesHTTP2: whether clients use HTTP/2.
+  init(_ certificate: ProxyConfiguration.TLS.Certificate?, usesHTTP2: Bool) {
+    (self.certificate, self.usesHTTP2) = (certificate, usesHTTP2)
   }
 
   func open(
@@ -46,8 +49,10 @@ final class ProxyFarm: LiveProxies {
       configuration.scheme = "http"
       var tls = ClientTLS()
       tls.verification = .none
+      if usesHTTP2 { tls.protocols = ["h2"] }
       encryption = try ClientContext(tls)
     }
+    if usesHTTP2 { configuration.http2 = .always }
     // An origin that hangs up in several scenarios has not failed.
     configuration.limits.originFailures = nil
     let proxy = CachingProxy(
@@ -59,7 +64,8 @@ final class ProxyFarm: LiveProxies {
       try await task.value
       return nil
     }
-    return LiveRunner.Target(host: address.host, port: address.port, encryption: encryption)
+    return LiveRunner.Target(
+      host: address.host, port: address.port, encryption: encryption, usesHTTP2: usesHTTP2)
   }
 
   func close() async {
@@ -70,16 +76,18 @@ final class ProxyFarm: LiveProxies {
 
 /// A proxy that already runs, with its own configuration.
 struct OneProxy: LiveProxies {
-  let address: ProxyConfiguration.Address
+  private let address: ProxyConfiguration.Address
+  private let usesHTTP2: Bool
 
-  init(_ address: ProxyConfiguration.Address) {
-    self.address = address
+  init(_ address: ProxyConfiguration.Address, usesHTTP2: Bool) {
+    (self.address, self.usesHTTP2) = (address, usesHTTP2)
   }
 
   func open(
     _ settings: HTTPCache.Configuration, _ options: ScenarioOptions, originPort: Int
   ) async throws -> LiveRunner.Target? {
-    options == ScenarioOptions() ? LiveRunner.Target(host: address.host, port: address.port) : nil
+    guard options == ScenarioOptions() else { return nil }
+    return LiveRunner.Target(host: address.host, port: address.port, usesHTTP2: usesHTTP2)
   }
 
   func close() async {}
