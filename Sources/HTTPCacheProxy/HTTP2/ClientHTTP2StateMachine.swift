@@ -67,7 +67,9 @@ struct ClientHTTP2StateMachine {
 
   /// Checks what the connection waits for.
   mutating func checkTime(at now: NIODeadline, _ timeouts: ProxyConfiguration.Timeouts) -> Action {
-    let nextLook = now + PeerUptake.interval(within: timeouts.stall)
+    // Not late for what begins meanwhile.
+    let nextLook =
+      now + Swift.min(PeerUptake.interval(within: timeouts.stall), timeouts.idle.timeAmount)
     switch state {
     case .open(let since?):
       let deadline = since + timeouts.idle.timeAmount

@@ -251,7 +251,13 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       case .overrun:
         promise?.fail(ChannelError.eof)
         reset(.internalError, context)
-      case .plain, .chunk: send(ByteBuffer(bytes: bytes), endsStream: false, context, watch(promise))
+      case .plain, .chunk:
+        var rest = bytes
+        while rest.count > Self.frame {
+          sendOn(ByteBuffer(bytes: rest.prefix(Self.frame)), context)
+          rest = rest.dropFirst(Self.frame)
+        }
+        send(ByteBuffer(bytes: rest), endsStream: false, context, watch(promise))
       }
     case .end(let trailers):
       guard machine.ending != .shortfall else {
@@ -302,6 +308,11 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     writeOn(context)
   }
 
+  /// Sends a frame that others follow. Each is progress of the client, which may take minutes for all of them.
+  private func sendOn(_ frame: ByteBuffer, _ context: ChannelHandlerContext) {
+    send(frame, endsStream: false, context, watch(loop.makePromise()))
+  }
+
   /// The size of a frame that each peer accepts, in bytes (RFC 9113 §4.2).
   private static let frame = 16 << 10
 
@@ -314,7 +325,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     while true {
       taken += content.moveNext(Swift.min(limit - taken, Self.frame), to: &frame)
       if taken == limit || content.isEmpty { break }
-      send(frame, endsStream: false, context, nil)
+      sendOn(frame, context)
       frame = ByteBuffer()
     }
     let (count, isLast) = (taken, content.isEmpty)

@@ -6,10 +6,12 @@ import Foundation
 import HTTPCacheProxy
 import HTTPCaching
 import Logging
+import Loopback
 import NIOCore
 import NIOSSL
 import TestSupport
 import Testing
+import TransportSecurity
 
 @Suite(
   "TLS with clients",
@@ -63,6 +65,44 @@ struct ClientTLSTests {
 
   private static func handshakes(_ result: String) -> String {
     "httpcache_tls_handshakes_total{result=\"\(result)\"}"
+  }
+
+  @Test(
+    "The handshake chooses the version of HTTP, and the admin port has one",
+    arguments: ProxyConfiguration.HTTP2.allCases, [["h2", "http/1.1"], ["h2"], ["http/1.1"], []])
+  func protocols(allowed: ProxyConfiguration.HTTP2, offered: [String]) async throws {
+    try await Self.run(
+      [.loopback],
+      {
+        $0.http2 = allowed
+        $0.adminUsesTLS = true
+      }
+    ) { (proxy: ProxyFixture, _: [Certificate]) async throws in
+      var tls = ClientTLS()
+      tls.verification = .none
+      tls.protocols = offered
+      if allowed != .never, offered.first == "h2" {
+        let client = try await HTTP2Client.connect(port: proxy.port, encryption: ClientContext(tls))
+        let answer = try await client.send(
+          HTTP2Client.request("/a", scheme: "https", [("x-one", "1")]))
+        #expect(answer.status == 200 && answer.body == Array("hello".utf8))
+        // TLS is there: the scheme must be that of it.
+        #expect(try await client.send(HTTP2Client.request("/a", scheme: "http")).status == 421)
+        #expect(try #require(proxy.origin.requests.first).contains("X-Forwarded-Proto: https\r\n"))
+        await client.close()
+      } else if offered != ["h2"] {
+        let client = try await Self.client(proxy) { $0.applicationProtocols = offered }
+        expect(try await client.exchange(Self.get), endsWith: "\r\n\r\nhello")
+      }
+      var configuration = TLSConfiguration.makeClientConfiguration()
+      configuration.certificateVerification = .none
+      configuration.applicationProtocols = offered
+      let admin = try await RawClient.connect(
+        to: proxy.adminPort, encryption: NIOSSLContext(configuration: configuration))
+      expect(
+        try await admin.exchange("GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"),
+        startsWith: "HTTP/1.1 200 ")
+    }
   }
 
   // MARK: - Handshakes

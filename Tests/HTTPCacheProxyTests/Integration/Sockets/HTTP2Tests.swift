@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import HTTPCacheObserving
 import HTTPCacheProxy
 import HTTPCaching
@@ -355,6 +356,91 @@ struct HTTP2Tests {
       let answer = try? await client.send(Self.request("/"))
       #expect(answer?.status == (allowed == .always ? 200 : nil))
       await client.close()
+    }
+  }
+
+  @Test("A client that does not open its window in time loses the stream, and not the connection")
+  func stalledWindow() async throws {
+    try await Self.run({ $0.timeouts.stall = .milliseconds(100) }) { request, connection in
+      let count = request.hasPrefix("GET /small ") ? 10 : 100_000
+      try await connection.send(ok(String(repeating: "a", count: count), Self.stored))
+      return true
+    } _: { proxy, client in
+      let slow = try await HTTP2Client.connect(port: proxy.port, window: 1000)
+      let (stream, answer) = try await slow.open()
+      try await stream.setOption(.autoRead, value: false).get()
+      HTTP2Client.write(.headers(.init(headers: Self.request("/"), endStream: true)), to: stream)
+      let received = try await answer.get()
+      #expect(!received.isWhole && received.body.count < 100_000)
+      #expect((received.error as? NIOHTTP2Errors.StreamClosed)?.errorCode == .cancel)
+      #expect(try await slow.send(Self.request("/small")).isWhole)
+      await slow.close()
+    }
+  }
+
+  @Test("A client that sends nothing of its content in time loses the stream")
+  func stalledContent() async throws {
+    try await Self.run({ $0.timeouts.stall = .milliseconds(100) }) { _, connection in
+      _ = await connection.readAll()
+      return false
+    } _: { _, client in
+      let (stream, answer) = try await client.open()
+      HTTP2Client.write(
+        .headers(.init(headers: Self.request("/", method: "POST", [("content-length", "10")]))), to: stream)
+      #expect((try await answer.get().error as? NIOHTTP2Errors.StreamClosed)?.errorCode == .cancel)
+    }
+  }
+
+  @Test("An idle connection is announced to end, and closed")
+  func idle() async throws {
+    try await Self.run({ $0.timeouts.idle = .milliseconds(100) }) { _, connection in
+      try await connection.send(ok("x"))
+      return true
+    } _: { _, client in
+      _ = try? await client.send(Self.request("/"))
+      try await client.channel.closeFuture.get()
+    }
+  }
+
+  @Test("A connection that is idle makes room for another; one with a request does not")
+  func room() async throws {
+    let (arrived, go) = (Gate(), Gate())
+    try await Self.run({ $0.limits.connections = 2 }) { _, connection in
+      arrived.open()
+      await go.pass()
+      try await connection.send(ok("x"))
+      return true
+    } _: { proxy, client in
+      async let busy = client.send(Self.request("/"))
+      await arrived.pass()
+      let idle = try await HTTP2Client.connect(port: proxy.port)
+      let third = try await HTTP2Client.connect(port: proxy.port)
+      try await idle.channel.closeFuture.get()
+      go.open()
+      #expect(try await third.send(Self.request("/")).status == 200)
+      #expect(try await busy.status == 200)
+      await third.close()
+    }
+  }
+
+  @Test("The access log has the version, and a request that could not be read")
+  func accessLog() async throws {
+    try await withTemporaryFolder { folder in
+      let file = folder.appendingPathComponent("log")
+      try await Self.run({ $0.accessLog = .init(.file(file.path), format: .common) }) { _, connection in
+        try await connection.send(ok("hello"))
+        return true
+      } _: { proxy, client in
+        _ = try await client.send(Self.request("/a"))
+        _ = try await client.send(Self.request("/b#c"))
+        await client.close()
+        proxy.proxy.stop()
+        try await proxy.running.value
+      }
+      let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+      #expect(lines.count == 2)
+      #expect(lines.first?.contains("\"GET /a HTTP/2.0\" 200 5") == true, "\(lines)")
+      #expect(lines.last?.contains("\"GET /b#c HTTP/2.0\" 400 ") == true, "\(lines)")
     }
   }
 
