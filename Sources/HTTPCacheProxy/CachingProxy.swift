@@ -24,8 +24,8 @@ import TransportSecurity
 /// try await proxy.run()    // until the task is cancelled, or the service group shuts down gracefully
 /// ```
 ///
-/// It speaks HTTP/1.1 to both sides, and TLS with ``ProxyConfiguration/tls`` and ``ProxyConfiguration/originTLS``. All rules
-/// of caching are in the cache.
+/// It supports HTTP/1.1 with both sides, HTTP/2 with clients (``ProxyConfiguration/http2-swift.property``), and TLS with
+/// ``ProxyConfiguration/tls`` and ``ProxyConfiguration/originTLS``. All rules of caching are in the cache.
 public final class CachingProxy: ServiceLifecycle.Service {
   /// The configuration that the proxy was made with; ``update(_:)`` does not change it.
   public let configuration: ProxyConfiguration
@@ -299,7 +299,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// `trustedFields`, and `tls` and `originTLS` if they are set already. The rest of `configuration` is ignored. Files of
   /// certificates and keys are read again.
   ///
-  /// Limits of a request's head, trusted peers, and the time-outs of a connection to the origin apply to connections
+  /// Limits of a request's head and of streams, trusted peers, and the time-outs of a connection to the origin apply to connections
   /// made from then on.
   ///
   /// - Throws: ``ProxyConfiguration/ValidationError``; then nothing has changed.

@@ -45,13 +45,14 @@ struct ResponseWriterTests {
     ]
   }()
 
-  @Test(
-    "A hit's head has the same bytes from its stored form as from its fields",
-    arguments: lines.indices, [200, 203, 204, 404])
-  func isWrittenFromStoredForm(_ index: Int, _ code: Int) async throws {
+  private static var dates: DateCache { DateCache(clock: ManualClock(Timestamp(seconds: 1_000_000))) }
+
+  /// Calls `body` with the hits of a stored response: for GET and HEAD, and of a condition that matches.
+  private static func withHits(
+    _ index: Int, _ code: Int,
+    _ body: (HTTPRequest.Method, CachedResponse, _ isNotModified: Bool) throws -> Void
+  ) async throws {
     let cache = try HTTPCache.embedded()
-    let writer = ResponseWriter(
-      name: "cache", dates: DateCache(clock: ManualClock(Timestamp(seconds: 1_000_000))))
     var fields: HTTPFields = [.cacheControl: "max-age=3600"]
     let content = code == 204 ? [] : Array("hello".utf8)
     for (name, value) in Self.lines[index] {
@@ -77,11 +78,20 @@ struct ResponseWriterTests {
         Issue.record("no hit from memory")
         return
       }
+      try body(method, hit, !conditions.isEmpty && code < 300)
+    }
+  }
+
+  @Test(
+    "A hit's head has the same bytes from its stored form as from its fields",
+    arguments: lines.indices, [200, 203, 204, 404])
+  func isWrittenFromStoredForm(_ index: Int, _ code: Int) async throws {
+    let writer = ResponseWriter(name: "cache", dates: Self.dates)
+    try await Self.withHits(index, code) { method, hit, isNotModified in
       for (version, closes) in [(HTTPVersion.http11, false), (.http10, true)] {
         let stored = ResponseHead(hit, to: method, in: version)
         let made = ResponseHead(
           hit.head, to: method, in: version, isStored: true, length: hit.body.length)
-        let isNotModified = !conditions.isEmpty && code < 300
         #expect(stored.framing == made.framing && stored.statusCode == (isNotModified ? 304 : code))
         // After what is already there, with and without room for more.
         for free in [0, 4096, 32 << 10] {
@@ -95,5 +105,49 @@ struct ResponseWriterTests {
         }
       }
     }
+  }
+
+  @Test(
+    "A head has the fields that it has in HTTP/1.1, without those of a connection",
+    arguments: lines.indices, [200, 204, 404])
+  func fieldsOfHTTP2(_ index: Int, _ code: Int) async throws {
+    let writer = ResponseWriter(name: "cache", dates: Self.dates)
+    let fields = HTTP2ResponseFields(name: "cache", dates: Self.dates)
+    try await Self.withHits(index, code) { method, hit, isNotModified in
+      let head = ResponseHead(hit, to: method, in: .http2)
+      var bytes = ByteBuffer()
+      writer.write(head, closes: false, to: &bytes)
+      let reader = HeadReader(limits: .init(), isResponse: true)
+      var expected = ["\(isNotModified ? 304 : code)"]
+      var isStatus = true
+      try reader.readLines(bytes) { line throws(MessageFault) in
+        if !isStatus {
+          let (field, _) = try reader.field(line)
+          expected.append("\(field.name.canonicalName): \(field.value)")
+        }
+        isStatus = false
+      }
+      let made = ResponseHead(hit.head, to: method, in: .http2, isStored: true, length: hit.body.length)
+      for head in [head, made] {
+        let written = fields.fields(of: head).map {
+          $0.name == ":status" ? $0.value : "\($0.name): \($0.value)"
+        }
+        #expect(written == expected)
+      }
+    }
+  }
+
+  @Test("Fields of the origin's connection do not reach a client with HTTP/2")
+  func hopByHop() {
+    let fields = HTTP2ResponseFields(name: "cache", dates: Self.dates)
+    let response = HTTPResponse(
+      status: .init(code: 426),
+      headerFields: [
+        .connection: "upgrade, x-hop", .transferEncoding: "chunked", .upgrade: "websocket", .server: "s",
+      ])
+    let head = ResponseHead(response, to: .get, in: .http2, isStored: false, length: nil)
+    #expect(head.framing == .chunked)
+    #expect(fields.fields(of: head).map(\.name) == [":status", "server", "date", "via"])
+    #expect(fields.fields(ofInterim: response).map(\.name) == [":status", "server"])
   }
 }
