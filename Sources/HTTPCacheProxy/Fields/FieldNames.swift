@@ -99,7 +99,7 @@ enum FieldNames {
   private static func slot(_ count: Int, _ first: UInt8) -> Int { (count &* 7 &+ Int(first)) & 63 }
 
   /// Returns the name in lowercase; `nil` if the bytes are not a token.
-  static func lowercased(_ bytes: RawSpan) -> String? {
+  static func canonicalName(_ bytes: RawSpan) -> String? {
     bytes.withUnsafeBytes { bytes in
       bytes.withMemoryRebound(to: UInt8.self) { find($0.span)?.name.canonicalName }
     }

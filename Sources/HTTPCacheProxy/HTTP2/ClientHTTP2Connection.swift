@@ -16,7 +16,7 @@ import TransportSecurity
 /// what belongs to the proxy: the connection's place among the others, its time, and its end.
 ///
 /// The socket is not read while it does not take what was written. Otherwise a client that takes nothing could send requests
-/// for ever: for `NIOHTTP2Handler` a response has ended, and makes room for the next stream, when it is written.
+/// forever: for `NIOHTTP2Handler` a response has ended, and makes room for the next stream, when it is written.
 final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   typealias InboundIn = HTTP2Frame
   typealias OutboundIn = HTTP2Frame
@@ -75,7 +75,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     return connection
   }
 
-  /// Maximum bytes of a request's content that a client may send before somebody wants them: the window of a stream (RFC 9113
+  /// Maximum bytes of a request's content that a client may send before a reader wants them: the window of a stream (RFC 9113
   /// §6.9.2), whose size in HTTP/2 is this one from the beginning.
   static let window = 65_535
 

@@ -87,7 +87,7 @@ struct HTTP2ResponseFields {
       if kind == .age { return addAge(to: &fields) }
       switch framed.replacement(of: kind) {
       case .none:
-        guard let name = FieldNames.lowercased(name), value.isPrintableASCII else {
+        guard let name = FieldNames.canonicalName(name), value.isPrintableASCII else {
           isReadable = false
           return
         }

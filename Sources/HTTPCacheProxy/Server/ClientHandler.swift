@@ -138,7 +138,8 @@ extension ClientHandler {
     respond(to: request, context, body: MessageBody(FeedReader(feed), length: request.framing.length))
   }
 
-  private func beginUpgrade(to protocols: String, _ request: ClientRequest, _ context: ChannelHandlerContext) {
+  private func beginUpgrade(to protocols: String, _ request: ClientRequest, _ context: ChannelHandlerContext)
+  {
     let responder = Responder(context: self.context, channel: context.channel, client: request)
     let client = NIOLoopBound(self as any ClientHandler, eventLoop: loop)
     run { await responder.upgrade(client, to: protocols, on: $0) }

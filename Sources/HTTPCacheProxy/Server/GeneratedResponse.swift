@@ -63,7 +63,8 @@ enum GeneratedResponse {
   /// Returns the request as received, without secret fields (RFC 9110 §9.3.8).
   static func trace(_ client: ClientRequest) -> (HTTPResponse, ArraySlice<UInt8>) {
     let request = client.request
-    var text = "TRACE \(request.path ?? "*") HTTP/\(client.version.number)\r\nHost: \(request.authority ?? "")\r\n"
+    var text =
+      "TRACE \(request.path ?? "*") HTTP/\(client.version.number)\r\nHost: \(request.authority ?? "")\r\n"
     for field in request.headerFields {
       switch field.name.canonicalName {
       case "authorization", "cookie", "proxy-authorization": continue

@@ -9,7 +9,7 @@ import TransportSecurity
 
 /// A client's connection of HTTP/2 that sends what it is told, also what no client should.
 package struct HTTP2Client: Sendable {
-  /// What came of a request.
+  /// The result of a request.
   package struct Answer: Sendable {
     /// The heads of interim responses.
     package var interim: [HPACKHeaders] = []
@@ -36,25 +36,27 @@ package struct HTTP2Client: Sendable {
     host: String = "127.0.0.1", port: Int, encryption: ClientContext? = nil, window: Int = 65_535,
     isStrict: Bool = false, within seconds: Int64 = 60
   ) async throws -> HTTP2Client {
-    let (channel, multiplexer, ready) = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-      .connect(host: host, port: port) { channel in
-        channel.eventLoop.makeCompletedFuture {
-          _ = try encryption?.encrypt(channel, to: host, by: channel.eventLoop.now + .seconds(seconds))
-          var connection = NIOHTTP2Handler.ConnectionConfiguration()
-          connection.initialSettings.append(HTTP2Setting(parameter: .initialWindowSize, value: window))
-          connection.headerBlockValidation = isStrict ? .enabled : .disabled
-          connection.contentLengthValidation = isStrict ? .enabled : .disabled
-          var streams = NIOHTTP2Handler.StreamConfiguration()
-          streams.targetWindowSize = window
-          let handler = NIOHTTP2Handler(
-            mode: .client, eventLoop: channel.eventLoop, connectionConfiguration: connection,
-            streamConfiguration: streams
-          ) { $0.close() }
-          let ready = channel.eventLoop.makePromise(of: Void.self)
-          try channel.pipeline.syncOperations.addHandlers(handler, ConnectionWatch(ready))
-          return (channel, try handler.syncMultiplexer(), ready.futureResult)
-        }
+    let (channel, multiplexer, ready) = try await ClientBootstrap(
+      group: .singletonMultiThreadedEventLoopGroup
+    )
+    .connect(host: host, port: port) { channel in
+      channel.eventLoop.makeCompletedFuture {
+        _ = try encryption?.encrypt(channel, to: host, by: channel.eventLoop.now + .seconds(seconds))
+        var connection = NIOHTTP2Handler.ConnectionConfiguration()
+        connection.initialSettings.append(HTTP2Setting(parameter: .initialWindowSize, value: window))
+        connection.headerBlockValidation = isStrict ? .enabled : .disabled
+        connection.contentLengthValidation = isStrict ? .enabled : .disabled
+        var streams = NIOHTTP2Handler.StreamConfiguration()
+        streams.targetWindowSize = window
+        let handler = NIOHTTP2Handler(
+          mode: .client, eventLoop: channel.eventLoop, connectionConfiguration: connection,
+          streamConfiguration: streams
+        ) { $0.close() }
+        let ready = channel.eventLoop.makePromise(of: Void.self)
+        try channel.pipeline.syncOperations.addHandlers(handler, ConnectionWatch(ready))
+        return (channel, try handler.syncMultiplexer(), ready.futureResult)
       }
+    }
     // What the server allows is in its settings. A server of another version has none.
     try? await ready.get()
     return HTTP2Client(channel: channel, multiplexer: multiplexer)
@@ -62,7 +64,7 @@ package struct HTTP2Client: Sendable {
 
   /// Opens a stream.
   ///
-  /// - Returns: its channel, and what comes of it.
+  /// - Returns: its channel, and its result.
   package func open() async throws -> (stream: any Channel, answer: EventLoopFuture<Answer>) {
     let promise = channel.eventLoop.makePromise(of: Answer.self)
     do {

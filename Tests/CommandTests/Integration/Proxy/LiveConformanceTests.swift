@@ -42,7 +42,7 @@ struct LiveConformanceTests {
   }
 
   @Test(
-    "A live run over TLS passes as without",
+    "A live run over TLS, and with HTTP/2, passes as without",
     .enabled("needs the command openssl, to make certificates") { await Certificate.canBeMade() })
   func encrypted() async throws {
     try await withTemporaryFolder { folder in
@@ -53,6 +53,13 @@ struct LiveConformanceTests {
       ])
       #expect(end.status == 0, "\(end.output)\(end.errors)")
       #expect(end.output.contains(/all +3\/3/), "\(end.output)")
+      for options in [["--certificate", certificate.file.path, "--key", certificate.key.path], []] {
+        let end = try await CommandProcess.run(["conform", file, "--live", "--http2"] + options)
+        #expect(end.status == 0, "\(end.output)\(end.errors)")
+        #expect(end.output.contains(/all +3\/3/), "\(end.output)")
+      }
+      let unused = try await CommandProcess.run(["conform", file, "--http2"])
+      #expect(unused.status == 64 && unused.errors.contains("--http2: expected --live"))
       let refused = try await CommandProcess.run([
         "conform", file, "--live", "--certificate", certificate.key.path,
       ])

@@ -183,7 +183,7 @@ struct HTTP2AttackTests {
     }
   }
 
-  @Test("Whoever makes the proxy work in vain loses the connection", arguments: attacks)
+  @Test("A client that makes the proxy work in vain loses its connection", arguments: attacks)
   func attack(_ attack: Attack) async throws {
     try await Self.run { proxy in
       var frames = Frames()

@@ -209,7 +209,7 @@ struct HTTP2Tests {
   }
 
   @Test(
-    "A response that breaks off resets the stream",
+    "A response that ends early resets the stream",
     arguments: [
       "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",

@@ -38,7 +38,7 @@ struct HTTP2RequestTests {
     ("no scheme", with(":scheme", nil), false, 400),
     ("no authority and no host", with(":authority", nil), false, 400),
     ("an empty path", with(":path", ""), false, 400),
-    ("a path that is none", with(":path", "x"), false, 400),
+    ("an invalid path", with(":path", "x"), false, 400),
     ("a URL as path", with(":path", "http://b.example/"), false, 400),
     ("a path with a blank", with(":path", "/a HTTP/1.1"), false, 400),
     ("a path with CR", with(":path", "/a\rb"), false, 400),
@@ -50,7 +50,7 @@ struct HTTP2RequestTests {
     ("an asterisk without OPTIONS", with(":path", "*"), false, 400),
     ("a method with a blank", with(":method", "GET /x"), false, 400),
     ("a method with CR and LF", with(":method", "GET\r\nX"), false, 400),
-    ("a method that is no token", with(":method", "G(T"), false, 400),
+    ("a method with a parenthesis", with(":method", "G(T"), false, 400),
     ("an empty method", with(":method", ""), false, 400),
     ("an authority with a blank", with(":authority", "a b"), false, 400),
     ("an authority with CR and LF", with(":authority", "a\r\nX: 1"), false, 400),
@@ -89,7 +89,7 @@ struct HTTP2RequestTests {
     ("a value that is not UTF-8", get(("x", "1\u{FFFD}2")), false, 400),
     ("a cookie with LF", get(("cookie", "a=1\nX: 2")), false, 400),
     ("two lengths", get(("content-length", "1"), ("content-length", "1")), true, 400),
-    ("a length that is none", get(("content-length", "+1")), true, 400),
+    ("an invalid length", get(("content-length", "+1")), true, 400),
     ("a list as length", get(("content-length", "1, 1")), true, 400),
     ("a negative length", get(("content-length", "-1")), true, 400),
     ("a length without content", get(("content-length", "1")), false, 400),
@@ -244,8 +244,10 @@ struct HTTP2RequestTests {
         read.request.path == request.request.path && read.request.authority == request.request.authority)
       #expect(read.framing == (length == 0 ? .none : request.framing), "\(fields)")
       func others(_ request: ClientRequest) -> [String] {
-        request.request.headerFields.filter { !["via", "content-length", "max-forwards"].contains($0.name.canonicalName) }
-          .map { "\($0.name.canonicalName): \($0.value)" }.sorted()
+        request.request.headerFields.filter {
+          !["via", "content-length", "max-forwards"].contains($0.name.canonicalName)
+        }
+        .map { "\($0.name.canonicalName): \($0.value)" }.sorted()
       }
       #expect(others(read) == others(request), "\(fields)")
     }

@@ -105,7 +105,7 @@ struct HTTP2StateMachineTests {
         (.sent, .count(0)), (.incomplete, .flag(false)),
       ]),
     Course(
-      "A response that is longer or shorter than its length breaks off",
+      "A response that is longer or shorter than its length ends early",
       [
         (.request(), .answerer(.cache)), (.head(.length(4)), .nothing), (.piece(3), .piece(.plain)),
         (.end, .ending(.shortfall)), (.piece(2), .piece(.overrun)),
