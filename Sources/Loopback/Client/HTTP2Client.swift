@@ -81,6 +81,22 @@ package struct HTTP2Client: Sendable {
     }
   }
 
+  /// The frames of a stream.
+  package typealias Stream = NIOAsyncChannel<HTTP2Frame.FramePayload, HTTP2Frame.FramePayload>
+
+  /// Opens a stream whose frames the caller reads.
+  package func openForReading() async throws -> Stream {
+    let made = channel.eventLoop.makePromise(of: Stream.self)
+    multiplexer.createStreamChannel(promise: nil) { stream in
+      let wrapped = stream.eventLoop.makeCompletedFuture { try Stream(wrappingChannelSynchronously: stream) }
+      wrapped.cascade(to: made)
+      return wrapped.map { _ in }
+    }
+    // A connection that is closed opens none.
+    channel.closeFuture.whenComplete { _ in made.fail(ChannelError.ioOnClosedChannel) }
+    return try await made.futureResult.get()
+  }
+
   /// Sends a request, and waits for the end of its stream.
   ///
   /// - Parameters:

@@ -59,6 +59,7 @@ final class EntryPoint {
     clients = (0..<sizes.clients).map { number in
       let client = ProxyClient(
         port: port, draws: draws, tally: tally, keepsAlive: number % 2 == 0,
+        usesHTTP2: kind == .proxy && number % 4 > 1,
         patience: .milliseconds(plan.silence * 4 + 30_000))
       return Task { await client.run() }
     }

@@ -4,7 +4,7 @@
 import NIOCore
 import NIOPosix
 
-/// A client of the proxy entry point on raw sockets, which checks every byte of framing and content.
+/// A client of the proxy entry point, which checks every byte of framing and content: on raw sockets, or with HTTP/2.
 struct ProxyClient: Sendable {
   typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
@@ -13,6 +13,8 @@ struct ProxyClient: Sendable {
   let tally: Tally
   /// Whether the next request goes over the same connection.
   let keepsAlive: Bool
+  /// Whether requests are sent with HTTP/2.
+  let usesHTTP2: Bool
   /// How long an answer may take before it counts as a hang.
   let patience: Duration
 
@@ -20,7 +22,7 @@ struct ProxyClient: Sendable {
   func run() async {
     while !tally.isStopped {
       do {
-        try await connect()
+        if usesHTTP2 { try await connectHTTP2() } else { try await connect() }
       } catch let failure as Exchange.Failure {
         tally.fail(failure.description)
       } catch {
@@ -97,7 +99,7 @@ struct ProxyClient: Sendable {
   }
 
   /// The client wants no more of the response.
-  private struct Left: Error {}
+  struct Left: Error {}
 
   private func receive(_ exchange: Exchange, _ reader: inout MessageReader, _ channel: any Channel)
     async throws
@@ -120,27 +122,9 @@ struct ProxyClient: Sendable {
     let hasContent = exchange.client != .head && status != 204 && status != 304
 
     if hasContent {
-      var position = expected.range.lowerBound
-      var pauses = 0
-      try await reader.content(framing ?? .close) { piece in
-        if let content = expected.content {
-          guard content.matches(piece, at: position) else {
-            throw exchange.failure("status \(status): unexpected content at \(position)")
-          }
-          position += piece.readableBytes
-        }
-        if exchange.client == .leaves, position - expected.range.lowerBound > expected.range.count / 2 {
-          throw Left()
-        }
-        if exchange.client == .readsSlowly, pauses < 50 {
-          pauses += 1
-          try await Task.sleep(for: .milliseconds(10))
-        }
-      }
-      if expected.content != nil, position != expected.range.upperBound {
-        throw exchange.failure(
-          "status \(status): content ends at \(position), expected \(expected.range.upperBound)")
-      }
+      var check = ContentCheck(exchange, expected, status: status)
+      try await reader.content(framing ?? .close) { try await check.take($0) }
+      try check.end()
     }
     return fields["connection"] != "close" && (framing != nil || !hasContent)
   }

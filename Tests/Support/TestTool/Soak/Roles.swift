@@ -79,6 +79,7 @@ struct ProxyRole: AsyncParsableCommand {
     configuration.timeouts.response = .milliseconds(options.role.silence)
     // Failures are drawn at random, so some follow each other.
     configuration.limits.originFailures = nil
+    configuration.http2 = .always
     configuration.limits.idleOriginConnections = EntryPointSizes.idleOriginConnections
     let cache = try options.cache(.shared)
     let proxy = CachingProxy(
