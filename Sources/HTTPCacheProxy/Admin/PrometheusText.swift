@@ -76,6 +76,10 @@ struct PrometheusText {
       "httpcache_http2_streams_refused_total",
       "Requests of HTTP/2 refused because there were too many at once.",
       statistics.streamsRefused.value)
+    counter(
+      "httpcache_http2_failures_total",
+      "Connections of HTTP/2 whose client violated the protocol or its limits.",
+      statistics.http2Failures.value)
     family("httpcache_tls_handshakes_total", "counter", "Handshakes of TLS with clients, by result.")
     sample("httpcache_tls_handshakes_total", [("result", "done")], statistics.handshakes.value)
     for kind in TLSFailure.Kind.allCases where kind != .truncated {

@@ -11,12 +11,15 @@ import TransportSecurity
 
 /// A client's connection of HTTP/2 (RFC 9113), whose requests arrive on streams (``ClientStream``).
 ///
-/// `NIOHTTP2Handler`, before it, has the frames, the compression of fields, the flow control, and the limits of what makes
-/// a server work in vain: resets (CVE-2023-44487), errors, CONTINUATION, SETTINGS, PING, PRIORITY and empty frames. Here is
+/// `NIOHTTP2Handler`, before it, has the frames, the compression of fields, the flow control, and the limits of clients that
+/// waste a server's work: resets (CVE-2023-44487), errors, CONTINUATION, SETTINGS, PING, PRIORITY and empty frames. Here is
 /// what belongs to the proxy: the connection's place among the others, its time, and its end.
 ///
 /// The socket is not read while it does not take what was written. Otherwise a client that takes nothing could send requests
 /// forever: for `NIOHTTP2Handler` a response has ended, and makes room for the next stream, when it is written.
+///
+/// `NIOHTTP2ServerConnectionManagementHandler` is not used: it closes a connection as soon as the last response is written, and
+/// a slow client would lose the rest of it.
 final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   typealias InboundIn = HTTP2Frame
   typealias OutboundIn = HTTP2Frame
@@ -36,10 +39,14 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private var machine: ClientHTTP2StateMachine
   private var channelContext: ChannelHandlerContext?
   private var streams: [ObjectIdentifier: ClientStream] = [:]
+  private var lastStream = HTTP2StreamID.rootStream
+  let smallFrames = SmallFrames()
   private var timer: Scheduled<Void>?
   private var uptake = PeerUptake()
-  /// Whether the client has taken bytes of the connection since the last look.
+  /// Whether the socket has not taken all bytes yet, and the client has taken some since the last look.
   private(set) var hasTaken = false
+  /// The window that the client gives to new streams, in bytes.
+  private var initialWindow = ClientHTTP2Connection.window
   var place: ConnectionPlace?
 
   private init(
@@ -58,20 +65,16 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   ) throws -> ClientHTTP2Connection {
     let connection = ClientHTTP2Connection(context, on: channel.eventLoop, client: client, log: log)
     let bound = NIOLoopBound(connection, eventLoop: channel.eventLoop)
-    // It sends GOAWAY so that no request is lost: once to announce it, and again when the client knows (RFC 9113 §6.8).
-    let ending = NIOHTTP2ServerConnectionManagementHandler(
-      eventLoop: channel.eventLoop,
-      configuration: .init(maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil))
     let (ofConnection, ofStreams) = connection.configuration
     let frames = NIOHTTP2Handler(
       mode: .server, eventLoop: channel.eventLoop, connectionConfiguration: ofConnection,
-      streamConfiguration: ofStreams, streamDelegate: ending.http2StreamDelegate
+      streamConfiguration: ofStreams, streamDelegate: StreamWatch(connection: bound)
     ) { stream in
       stream.eventLoop.makeCompletedFuture {
         try stream.pipeline.syncOperations.addHandler(ClientStream(bound.value))
       }
     }
-    try channel.pipeline.syncOperations.addHandlers(frames, ending, connection)
+    try channel.pipeline.syncOperations.addHandlers(connection.smallFrames, frames, connection)
     return connection
   }
 
@@ -95,6 +98,8 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     if context.configuration.allowsUpgrade {
       connection.initialSettings.append(HTTP2Setting(parameter: .enableConnectProtocol, value: 1))
     }
+    // Twice as many early responses to uploads, whose clients still send, as there can be.
+    connection.maximumRecentlyResetStreams = 2 * limits.streamsPerConnection
     // A frame has at least 16 KiB, if the client has so much to send.
     connection.maximumSequentialContinuationFrames = listSize / (16 << 10) + 1
     var streams = NIOHTTP2Handler.StreamConfiguration()
@@ -111,6 +116,15 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
 
   func handlerAdded(context: ChannelHandlerContext) {
     channelContext = context
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    // Not within the read of the frames.
+    smallFrames.onExcess = { [loop] in
+      loop.execute {
+        if let context = bound.value.channelContext {
+          bound.value.fail("more than \(SmallFrames.limit) frames of content wait", context)
+        }
+      }
+    }
     checkTime()
   }
 
@@ -118,6 +132,29 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     channelContext = nil
     // They refer to each other.
     place = nil
+    smallFrames.onExcess = {}
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    switch unwrapInboundIn(data).payload {
+    case .settings(.settings(let settings)): for setting in settings { handle(setting, context) }
+    case .ping(Self.announcement, ack: true): perform(machine.announced(at: loop.now))
+    default: break
+    }
+  }
+
+  private func handle(_ setting: HTTP2Setting, _ context: ChannelHandlerContext) {
+    switch setting.parameter {
+    case .initialWindowSize:
+      // The windows of open streams are now smaller, perhaps negative. In a negative window, `NIOHTTP2Handler` ends the
+      // process when it sends an empty frame. So these streams end, before it sends anything: no client shrinks its windows.
+      if setting.value < initialWindow { for stream in Array(streams.values) { stream.giveUp() } }
+      initialWindow = setting.value
+    case .headerTableSize where setting.value > 64 << 10:
+      // `NIOHTTP2Handler` lets its table grow up to this size. Browsers say 64 KiB.
+      fail("SETTINGS_HEADER_TABLE_SIZE is \(setting.value)", context)
+    default: break
+    }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
@@ -130,12 +167,15 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     context.fireChannelWritabilityChanged()
   }
 
+  /// Called by a stream that wants content, too.
+  func read(context: ChannelHandlerContext) { readOn(context) }
+
   private func readOn(_ context: ChannelHandlerContext) {
-    if context.channel.isWritable, machine.state != .closed { context.read() }
+    if context.channel.isWritable, machine.isReading { context.read() }
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    // A client that sends no more can open no windows, and reads no GOAWAY.
+    // A client that sends no more can open no windows.
     if case ChannelEvent.inputClosed = event { context.close(promise: nil) }
     context.fireUserInboundEventTriggered(event)
   }
@@ -147,27 +187,30 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     context.fireChannelInactive()
   }
 
+  /// `NIOHTTP2Handler` reports errors of streams here, too, such as a window that grows by nothing. It does not tell them apart
+  /// from those of the connection, for which it has sent GOAWAY. Only a client that ignores the protocol causes them.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     switch error {
-    // The stream has seen it.
     case is NIOHTTP2Errors.StreamError: return
+    // A stream that the client opened before it knew of GOAWAY.
+    case is NIOHTTP2Errors.NoSuchStream where machine.state != .open: return
     // The end of the connection follows.
     case let failure as TLSFailure where failure.kind == .truncated: return
-    // A stream that the client opened before it knew of GOAWAY.
-    case is NIOHTTP2Errors.NoSuchStream: if case .ending = machine.state { return }
-    default: break
+    default: fail("\(error)", context)
     }
-    self.context.logger.debug("connection of HTTP/2 ended", metadata: ["reason": "\(error)"])
-    guard machine.state != .closed else { return }
-    machine.closed()
-    // The client gets GOAWAY, if it still reads, and nothing more is read from it.
-    context.close(mode: .output, promise: nil)
-    let channel = context.channel
-    timer?.cancel()
-    timer = loop.scheduleTask(in: ClientConnectionStateMachine.lingering) { channel.close(promise: nil) }
+  }
+
+  private func fail(_ reason: String, _ context: ChannelHandlerContext) {
+    let action = machine.failed(at: loop.now)
+    guard action != .none else { return }
+    self.context.logger.debug("connection of HTTP/2 failed", metadata: ["reason": "\(reason)"])
+    self.context.statistics.http2Failures.increment()
+    perform(action)
   }
 
   // MARK: - Streams
+
+  fileprivate func created(_ id: HTTP2StreamID) { lastStream = Swift.max(lastStream, id) }
 
   /// Records a stream that the client has opened.
   func opened(_ stream: ClientStream) {
@@ -178,15 +221,16 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
 
   func closed(_ stream: ClientStream) {
     guard streams.removeValue(forKey: ObjectIdentifier(stream)) != nil else { return }
-    machine.streamClosed(at: loop.now)
+    let action = machine.streamClosed(at: loop.now)
     if machine.isIdle { place?.becameIdle(at: loop.now) }
+    perform(action)
   }
 
   // MARK: - Time and end
 
   var isIdle: Bool { machine.isIdle }
 
-  func drain() { perform(machine.stop()) }
+  func drain() { perform(machine.stop(at: loop.now)) }
 
   private func perform(_ action: ClientHTTP2StateMachine.Action) {
     guard let channelContext else { return }
@@ -196,19 +240,56 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
       timer?.cancel()
       let bound = NIOLoopBound(self, eventLoop: loop)
       timer = loop.scheduleTask(deadline: deadline) { bound.value.checkTime() }
-    case .goAway:
-      channelContext.channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+    case .announce:
+      sendGoAway(.maxID, channelContext)
+      let ping = HTTP2Frame(streamID: .rootStream, payload: .ping(Self.announcement, ack: false))
+      channelContext.writeAndFlush(wrapOutboundOut(ping), promise: nil)
+      checkTime()
+    case .sendLastStream:
+      sendGoAway(lastStream, channelContext)
+      channelContext.flush()
+    case .endOutput:
+      let written = loop.makePromise(of: Void.self)
+      let bound = NIOLoopBound(self, eventLoop: loop)
+      written.futureResult.whenComplete { _ in
+        // All bytes before it are written, too.
+        bound.value.channelContext?.close(mode: .output, promise: nil)
+        bound.value.checkTime()
+      }
+      sendGoAway(lastStream, channelContext, written)
+      channelContext.flush()
       checkTime()
     case .close: channelContext.close(promise: nil)
     }
   }
 
+  private static let announcement = HTTP2PingData(withInteger: 0x676F_6177_6179)
+
+  private func sendGoAway(
+    _ last: HTTP2StreamID, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil
+  ) {
+    let payload = HTTP2Frame.FramePayload.goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil)
+    context.write(wrapOutboundOut(HTTP2Frame(streamID: .rootStream, payload: payload)), promise: promise)
+  }
+
   private func checkTime() {
     guard let channelContext else { return }
-    let timeouts = timeouts
-    // Bytes wait for the socket. If none do, a stream with bytes waits for its window.
-    hasTaken = !channelContext.channel.isWritable && uptake.hasAdvanced(channelContext.channel)
+    let (timeouts, channel) = (timeouts, channelContext.channel)
+    let hasAdvanced = uptake.hasAdvanced(channel)
+    let isBuffered = (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 > 0
+    // A stream whose bytes the socket has taken waits for its own window.
+    hasTaken = isBuffered && hasAdvanced
     for stream in Array(streams.values) { stream.checkTime(stall: timeouts.stall) }
-    perform(machine.checkTime(at: loop.now, timeouts))
+    let state: ClientHTTP2StateMachine.Uptake =
+      hasAdvanced ? .some : isBuffered || uptake.isWaiting ? .none : .whole
+    perform(machine.checkTime(at: loop.now, timeouts, state))
   }
+}
+
+/// Learns of the numbers of streams, for GOAWAY.
+private struct StreamWatch: NIOHTTP2StreamDelegate {
+  let connection: NIOLoopBound<ClientHTTP2Connection>
+
+  func streamCreated(_ id: HTTP2StreamID, channel: any Channel) { connection.value.created(id) }
+  func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {}
 }

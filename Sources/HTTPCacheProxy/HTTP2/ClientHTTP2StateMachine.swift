@@ -6,17 +6,23 @@ import NIOCore
 /// Decides how long a client's connection of HTTP/2 lasts: it receives events, and returns actions.
 ///
 /// ```
-/// open ──► ending ──► closed
-///   └───────────────────▲
+/// open ──► announcing ──► ending ──► lingering ──► closed
+///   └────────────────────────────────►┘
 /// ```
+///
+/// The end is announced with GOAWAY, and again when the client knows of it, so that no request is lost (RFC 9113 §6.8). Then the
+/// output ends, after the requests in progress, and the client gets time to read it.
 struct ClientHTTP2StateMachine {
   enum State: Hashable {
-    /// - Parameter since: since when there is no stream; `nil` while there is one.
-    case open(since: NIODeadline?)
-    /// GOAWAY was sent: no more streams are accepted (RFC 9113 §6.8).
+    case open
+    /// GOAWAY was sent, and PING. The client may not know of it yet.
+    case announcing
+    /// The client opens no more streams.
+    case ending
+    /// The sending half is about to be closed, or closed. Nothing more is answered.
     ///
-    /// - Parameter since: since when there is no stream; `nil` while there is one.
-    case ending(since: NIODeadline?)
+    /// - Parameter reads: whether bytes of the client are read, so that it is not reset.
+    case lingering(reads: Bool)
     case closed
   }
 
@@ -24,65 +30,94 @@ struct ClientHTTP2StateMachine {
     case none
     /// Check the time again then.
     case armTimer(at: NIODeadline)
-    /// Send GOAWAY, and check the time.
-    case goAway
+    /// Send GOAWAY and PING, and check the time.
+    case announce
+    /// Send GOAWAY with the last stream.
+    case sendLastStream
+    /// Send GOAWAY with the last stream; when it is written, close the sending half and check the time.
+    case endOutput
     case close
   }
 
-  private(set) var state: State
-  private var streams = 0
+  /// What the client takes of the bytes that were written.
+  enum Uptake: Hashable {
+    /// It has taken all of them.
+    case whole
+    /// It has taken some of them since the last look.
+    case some
+    /// It has taken none of them since the last look.
+    case none
+  }
 
-  init(at now: NIODeadline) { state = .open(since: now) }
+  private(set) var state = State.open
+  private var streams = 0
+  /// Since when nothing has happened that the present state waits for.
+  private var since: NIODeadline
+  /// When the client has last taken bytes, or had none to take.
+  private var taken: NIODeadline
+
+  init(at now: NIODeadline) { (since, taken) = (now, now) }
 
   /// Whether no request is in progress.
   var isIdle: Bool { streams == 0 }
 
-  mutating func streamOpened() {
-    streams += 1
-    setIdle(since: nil)
-  }
+  /// Whether bytes of the client are wanted.
+  var isReading: Bool { state != .closed && state != .lingering(reads: false) }
 
-  mutating func streamClosed(at now: NIODeadline) {
+  mutating func streamOpened() { streams += 1 }
+
+  mutating func streamClosed(at now: NIODeadline) -> Action {
     streams -= 1
-    if streams == 0 { setIdle(since: now) }
-  }
-
-  private mutating func setIdle(since: NIODeadline?) {
-    switch state {
-    case .open: state = .open(since: since)
-    case .ending: state = .ending(since: since)
-    case .closed: break
-    }
+    guard streams == 0 else { return .none }
+    since = now
+    return state == .ending ? endOutput(at: now, reads: true) : .none
   }
 
   /// Handles the stop of the proxy: the connection ends after its requests in flight.
-  mutating func stop() -> Action {
-    guard case .open(let since) = state else { return .none }
-    state = .ending(since: since)
-    return .goAway
+  mutating func stop(at now: NIODeadline) -> Action {
+    guard state == .open else { return .none }
+    (state, since) = (.announcing, now)
+    return .announce
   }
 
-  /// Records that the connection is closed, or about to be.
+  /// Handles the client's answer to PING: it has GOAWAY.
+  mutating func announced(at now: NIODeadline) -> Action {
+    guard state == .announcing else { return .none }
+    state = .ending
+    return streams == 0 ? endOutput(at: now, reads: true) : .sendLastStream
+  }
+
+  /// Handles an error of the connection, after which nothing is answered.
+  mutating func failed(at now: NIODeadline) -> Action {
+    switch state {
+    case .open, .announcing, .ending: return endOutput(at: now, reads: false)
+    case .lingering, .closed: return .none
+    }
+  }
+
+  private mutating func endOutput(at now: NIODeadline, reads: Bool) -> Action {
+    (state, since) = (.lingering(reads: reads), now)
+    return .endOutput
+  }
+
+  /// Records that the connection is closed.
   mutating func closed() { state = .closed }
 
   /// Checks what the connection waits for.
-  mutating func checkTime(at now: NIODeadline, _ timeouts: ProxyConfiguration.Timeouts) -> Action {
+  mutating func checkTime(
+    at now: NIODeadline, _ timeouts: ProxyConfiguration.Timeouts, _ uptake: Uptake
+  ) -> Action {
+    if uptake != .none { taken = now }
+    // A client that takes its bytes is not idle, and must not lose them.
+    if uptake != .whole { since = now }
+    guard state != .closed else { return .none }
+    if taken + timeouts.stall.timeAmount <= now { return .close }
     // Not late for what begins meanwhile.
     let nextLook =
       now + Swift.min(PeerUptake.interval(within: timeouts.stall), timeouts.idle.timeAmount)
-    switch state {
-    case .open(let since?):
-      let deadline = since + timeouts.idle.timeAmount
-      // A request may arrive meanwhile, whose client must take the response.
-      if deadline > now { return .armTimer(at: Swift.min(deadline, nextLook)) }
-      state = .ending(since: now)
-      return .goAway
-    // The client closes, or `NIOHTTP2ServerConnectionManagementHandler` does when the client has GOAWAY. It may be gone.
-    case .ending(let since?):
-      let deadline = since + ClientConnectionStateMachine.lingering
-      return deadline > now ? .armTimer(at: deadline) : .close
-    case .open(nil), .ending(nil): return .armTimer(at: nextLook)
-    case .closed: return .none
-    }
+    if case .lingering = state {} else if streams > 0 { return .armTimer(at: nextLook) }
+    let limit = state == .open ? timeouts.idle.timeAmount : ClientConnectionStateMachine.lingering
+    if since + limit > now { return .armTimer(at: Swift.min(since + limit, nextLook)) }
+    return state == .open ? stop(at: now) : .close
   }
 }

@@ -26,16 +26,14 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   let service = ClientConnection.Service.answers
   private(set) var channelContext: ChannelHandlerContext?
   private var machine: ClientStreamStateMachine
+  /// The number of the stream, if it has content.
+  private var number: Int?
   var current: RequestInFlight?
   /// Whether the client has ended its half of the stream.
   private var inputHasEnded = false
-  private(set) var feed: BodyFeed? {
-    // What the client may send counts as content in flight, whether it has been sent or not.
-    didSet {
-      let change = (feed == nil ? 0 : 1) - (oldValue == nil ? 0 : 1)
-      context.cache.transit.change(by: change * ClientHTTP2Connection.window)
-    }
-  }
+  private(set) var feed: BodyFeed?
+  /// Bytes that count as content in flight until the stream ends: what the client may send, and a small response.
+  private var counted = 0 { didSet { context.cache.transit.change(by: counted - oldValue) } }
 
   init(_ connection: ClientHTTP2Connection) {
     self.connection = connection
@@ -58,6 +56,8 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
 
   func handlerRemoved(context: ChannelHandlerContext) {
     channelContext = nil
+    counted = 0
+    if let number { connection.smallFrames.ended(number) }
     self.context.statistics.streamClosed()
     connection.closed(self)
   }
@@ -70,7 +70,10 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   func channelInactive(context: ChannelHandlerContext) {
     failContent(ClientConnectionStateMachine.brokenOff)
     current?.work.cancel()
-    if let current { note(current, endedAt: loop.now, isAborted: machine.isIncomplete) }
+    if let current {
+      if machine.isIncomplete { self.context.statistics.aborted.increment() }
+      note(current, endedAt: loop.now, isAborted: machine.isIncomplete)
+    }
     current = nil
     context.fireChannelInactive()
   }
@@ -90,6 +93,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       end(trailers.headers, context)
     case .data(let data):
       inputHasEnded = data.endStream
+      hasRead(data.data.readableBytes)
       if case .byteBuffer(let bytes) = data.data, bytes.readableBytes > 0 {
         let action = machine.contentReceived(bytes.readableBytes, at: loop.now)
         guard action == .none else { return perform(action, context) }
@@ -98,6 +102,10 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       if data.endStream { endContent(trailers: nil, context) }
     default: break
     }
+  }
+
+  private func hasRead(_ count: Int) {
+    if let number { connection.smallFrames.read(by: number, size: count) }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
@@ -115,7 +123,17 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     guard self.context.statistics.openStreams <= connection.limits.streams else {
       // §8.7: the client may repeat it at once, on another connection.
       self.context.statistics.streamsRefused.increment()
+      self.context.streamLog.failed(
+        "refused",
+        "more than \(connection.limits.streams) requests of HTTP/2 at once: clients must repeat the others")
       return reset(.refusedStream, context)
+    }
+    self.context.streamLog.recovered()
+    if hasContent {
+      counted = ClientHTTP2Connection.window
+      number = (try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)).map {
+        Int($0)
+      }
     }
     var request: ClientRequest?
     do throws(MessageFault) {
@@ -203,23 +221,32 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     current?.work.cancel()
     current = nil
     let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
-    let head = ResponseHead(response, to: .get, in: .http2, isStored: true, length: bytes.count)
+    let isHead = request?.request.method == .head || fields?.first(name: ":method") == "HEAD"
+    let head = ResponseHead(
+      response, to: isHead ? .head : .get, in: .http2, isStored: true, length: bytes.count)
     var line = ByteBuffer()
     if request == nil, let fields {
       let (method, path) = (fields.first(name: ":method"), fields.first(name: ":path"))
       line.writeString("\(method ?? "-") \(path ?? "-") HTTP/2.0")
     }
     note(
-      fault, request, unreadable: line, version: .http2, since: loop.now, contentBytes: bytes.count)
-    send(connection.responseFields.fields(of: head), endsStream: false, context)
-    send(ByteBuffer(bytes: bytes), endsStream: true, context, nil)
+      fault, request, unreadable: line, version: .http2, since: loop.now,
+      contentBytes: isHead ? 0 : bytes.count)
+    send(connection.responseFields.fields(of: head), endsStream: isHead, context)
+    if !isHead { send(ByteBuffer(bytes: bytes), endsStream: true, context, nil) }
     context.flush()
   }
 
   /// Ends the stream so that the client sees a failure.
   private func reset(_ code: NIOHTTP2.HTTP2ErrorCode, _ context: ChannelHandlerContext) {
-    if current != nil { self.context.statistics.aborted.increment() }
-    current?.work.cancel()
+    if let current {
+      self.context.statistics.aborted.increment()
+      current.work.cancel()
+      note(current, endedAt: loop.now, isAborted: true)
+    }
+    current = nil
+    guard machine.reset() else { return }
+    failContent(CancellationError())
     context.writeAndFlush(wrapOutboundOut(.rstStream(code)), promise: nil)
   }
 
@@ -295,6 +322,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     send(connection.responseFields.fields(of: head), endsStream: count == 0, context)
     guard count > Responder.smallPiece else {
       if count > 0 {
+        counted += count
         _ = machine.contentSent(count)
         var bytes = ByteBuffer()
         body.withBytes { $0.withUnsafeBytes { _ = bytes.writeBytes($0) } }
@@ -401,6 +429,11 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
 
   // MARK: - Time
 
+  /// Ends the stream, whatever it waits for.
+  func giveUp() {
+    if let channelContext { reset(.cancel, channelContext) }
+  }
+
   /// Performs the action that is due.
   func checkTime(stall: Duration) {
     guard let channelContext else { return }
@@ -429,7 +462,8 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     if let name = HTTPField.Name("Sec-WebSocket-Accept") { fields[name] = nil }
     let response = HTTPResponse(status: .ok, headerFields: fields)
     send(connection.responseFields.fields(ofInterim: response), endsStream: false, context)
-    try context.pipeline.syncOperations.addHandlers([StreamBytes(), client], position: .before(self))
+    let bytes = StreamBytes { [weak self] in self?.hasRead($0) }
+    try context.pipeline.syncOperations.addHandlers([bytes, client], position: .before(self))
     try origin.channel.pipeline.syncOperations.addHandler(server, position: .before(origin.connection.value))
     client.write(rest.bytes)
     client.flush()

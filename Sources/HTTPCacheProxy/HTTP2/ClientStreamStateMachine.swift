@@ -9,9 +9,9 @@ import NIOCore
 /// and of their time. Like ``ClientConnectionStateMachine``, it has no bytes, no channel and no clock.
 ///
 /// ```
-/// opening ──► answering ──► ended
-///                 │           ▲
-///                 └─► tunnel ─┘
+/// opening ──► answering ──► ended ──► reset
+///                 │                     ▲
+///                 └─► tunnel ───────────┘
 /// ```
 struct ClientStreamStateMachine {
   enum State: Hashable {
@@ -22,8 +22,10 @@ struct ClientStreamStateMachine {
     ///
     /// - Parameter sent: the bytes that the client was sent since; known at the end.
     case tunnel(sent: Int)
-    /// All of the response is written, or nothing more will be. The client may still have to take it.
+    /// All of the response is written. The client may still have to take it.
     case ended
+    /// The stream was reset.
+    case reset
   }
 
   enum Action: Hashable {
@@ -63,9 +65,6 @@ struct ClientStreamStateMachine {
     state = .answering(exchange)
     return exchange.answerer
   }
-
-  /// Whether more content of the request must arrive.
-  var awaitsContent: Bool { exchange.map { $0.content != .whole } ?? false }
 
   /// Whether more content is wanted.
   var wantsContent: Bool { if case .coming(_, isWanted: true)? = exchange?.content { true } else { false } }
@@ -118,8 +117,16 @@ struct ClientStreamStateMachine {
     case .opening, .answering:
       state = .ended
       return .refuse(fault)
-    case .tunnel, .ended: return .none
+    case .tunnel, .ended, .reset: return .none
     }
+  }
+
+  /// Ends the stream at once.
+  ///
+  /// - Returns: `false` if it was reset already.
+  mutating func reset() -> Bool {
+    defer { state = .reset }
+    return state != .reset
   }
 
   // MARK: - The response
@@ -163,7 +170,7 @@ struct ClientStreamStateMachine {
     switch state {
     case .answering(let exchange): exchange.contentBytes
     case .tunnel(let sent): sent
-    case .opening, .ended: 0
+    case .opening, .ended, .reset: 0
     }
   }
 
@@ -197,7 +204,7 @@ struct ClientStreamStateMachine {
       case .answering(let exchange):
         exchange.turn(mustTake: writesPending > 0, isContentAwaited: isContentAwaited)
       case .ended: .takes
-      case .opening, .tunnel: .waits
+      case .opening, .tunnel, .reset: .waits
       }
     switch turn {
     case .takes: if hasTaken { progress = now }

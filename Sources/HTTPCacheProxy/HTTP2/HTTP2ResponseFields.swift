@@ -26,10 +26,8 @@ struct HTTP2ResponseFields {
   }
 
   /// An interim response has no framing, and nothing is added to it (RFC 9110 §15.2).
-  ///
-  /// - Parameter statusCode: the status of this version, if it has another one.
-  func fields(ofInterim response: HTTPResponse, statusCode: Int? = nil) -> HPACKHeaders {
-    var fields = Self.begin(statusCode ?? response.status.code)
+  func fields(ofInterim response: HTTPResponse) -> HPACKHeaders {
+    var fields = Self.begin(response.status.code)
     response.headerFields.forEachEndToEnd { field in
       if FieldKind(field.name) != .contentLength { fields.add(field) }
     }
@@ -92,7 +90,7 @@ struct HTTP2ResponseFields {
           return
         }
         let text = value.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-        fields.add(name: name, value: text, indexing: kind.indexing)
+        fields.add(name: name, value: text, indexing: .of(name, kind))
       case .nothing: break
       case .length(let count): fields.addLength(count)
       }
@@ -116,7 +114,9 @@ struct HTTP2ResponseFields {
 
 extension HPACKHeaders {
   fileprivate mutating func add(_ field: HTTPField) {
-    add(name: field.name.canonicalName, value: field.value, indexing: FieldKind(field.name).indexing)
+    add(
+      name: field.name.canonicalName, value: field.value,
+      indexing: .of(field.name.canonicalName, FieldKind(field.name)))
   }
 
   fileprivate mutating func addLength(_ count: Int) {
@@ -124,15 +124,20 @@ extension HPACKHeaders {
   }
 }
 
-extension FieldKind {
-  /// Whether other responses on the connection may refer to the field: the table has room for some dozens (RFC 7541 §2.3.2).
-  fileprivate var indexing: HPACKIndexing {
-    switch self {
+extension HPACKIndexing {
+  /// Whether other responses on the connection may refer to a field. Only fields with few values are in the table, which has
+  /// room for some dozens (RFC 7541 §2.3.2): its size is the client's choice.
+  fileprivate static func of(_ name: String, _ kind: FieldKind) -> HPACKIndexing {
+    switch kind {
     // Secrets are in no table whose size shows whether a guess is right (RFC 7541 §7.1).
     case .setCookie: .neverIndexed
-    // Nearly each response has its own value.
-    case .age, .contentLength, .entityTag, .lastModified: .nonIndexable
-    default: .indexable
+    case .cacheControl, .contentEncoding, .date, .vary: .indexable
+    default: frequent.contains(name) ? .indexable : .nonIndexable
     }
   }
+
+  private static let frequent: Set = [
+    "accept-ranges", "content-type", "referrer-policy", "server", "strict-transport-security",
+    "x-content-type-options", "x-frame-options",
+  ]
 }

@@ -11,19 +11,33 @@ final class StreamBytes: ChannelDuplexHandler {
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = HTTP2Frame.FramePayload
 
+  private let onRead: (Int) -> Void
   private var (inputHasEnded, outputHasEnded) = (false, false)
 
+  /// - Parameter onRead: called with the size of the content of each frame.
+  init(onRead: @escaping (Int) -> Void) { self.onRead = onRead }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard case .data(let data) = unwrapInboundIn(data), case .byteBuffer(let bytes) = data.data else {
-      return
+    switch unwrapInboundIn(data) {
+    case .data(let data):
+      onRead(data.data.readableBytes)
+      if case .byteBuffer(let bytes) = data.data, bytes.readableBytes > 0 {
+        context.fireChannelRead(wrapInboundOut(bytes))
+      }
+      guard data.endStream else { return }
+      inputHasEnded = true
+      context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    // RFC 9113 §8.5: such a stream has no other frames.
+    case .headers: context.close(mode: .all, promise: nil)
+    default: break
     }
-    if bytes.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(bytes)) }
-    guard data.endStream else { return }
-    inputHasEnded = true
-    context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    guard !outputHasEnded else {
+      promise?.fail(ChannelError.outputClosed)
+      return
+    }
     context.write(
       wrapOutboundOut(.data(.init(data: .byteBuffer(unwrapOutboundIn(data))))), promise: promise)
   }

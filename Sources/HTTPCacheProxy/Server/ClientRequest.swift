@@ -68,9 +68,7 @@ struct ClientRequest: Sendable {
     }
   }
 
-  /// - Parameters:
-  ///   - host: the host and the port that the request names.
-  ///   - authority: the default authority.
+  /// - Parameter authority: the default authority.
   init(
     _ found: Fields, _ method: HTTPRequest.Method, target: String, hasFragment: Bool, _ framing: Framing,
     _ version: HTTPVersion, scheme: String, authority: String, upgrade: String? = nil

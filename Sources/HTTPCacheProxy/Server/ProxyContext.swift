@@ -20,6 +20,8 @@ final class ProxyContext: Sendable {
   let logger: Logger
   /// Observes each request to the origin.
   let watch: OriginWatch
+  /// Logs when there are too many requests of HTTP/2.
+  let streamLog: FailureLog
   /// The access log, if there is one.
   let accessLog: AccessLog?
   /// Recent and earlier readings of the counters.
@@ -42,6 +44,7 @@ final class ProxyContext: Sendable {
     self.statistics = statistics
     self.logger = logger
     self.accessLog = accessLog
+    streamLog = FailureLog(logger, recovery: "there is room for requests of HTTP/2 again")
     watch = OriginWatch(statistics, logger, clock: clock)
     recent = RecentFigures(Figures(statistics), clock: clock)
     let origin = configuration.origin.description

@@ -26,6 +26,8 @@ package final class ProxyStatistics: Sendable {
     uniqueKeysWithValues: TLSFailure.Kind.allCases.map {
       ($0, MetricCount("httpcache_tls_handshakes_total", [("result", $0.rawValue)]))
     })
+  /// Connections of HTTP/2 that ended because the client violated the protocol, or one of its limits.
+  package let http2Failures = MetricCount("httpcache_http2_failures_total")
   /// Idle client connections that were closed to make room for others.
   package let idleClosed = MetricCount("httpcache_connections_idle_closed_total")
   /// Client connections that were closed because their address has too many with requests in progress.

@@ -114,6 +114,16 @@ struct HTTP2AttackTests {
         ]))
       for _ in 0..<20_000 { frames.add(0, stream: 1) }
     },
+    Attack("A flood of DATA with one byte, on many streams", requests: 100) { frames in
+      for stream in 0..<100 as Range<UInt32> {
+        frames.add(
+          1, flags: Frames.endHeaders, stream: 2 * stream + 1,
+          Frames.literals([
+            (":method", "POST"), (":scheme", "http"), (":authority", "a.example"), (":path", "/slow"),
+          ]))
+        for _ in 0..<1000 { frames.add(0, stream: 2 * stream + 1, [1]) }
+      }
+    },
     Attack("CONTINUATION without an end") { frames in
       frames.add(1, flags: Frames.endStream, stream: 1, Frames.get("/"))
       for number in 0..<10_000 { frames.add(9, stream: 1, Frames.literals([("x-\(number)", "1")])) }
@@ -159,6 +169,7 @@ struct HTTP2AttackTests {
     Attack("A frame that is larger than agreed") { frames in
       frames.add(0, stream: 1, Array(repeating: 0, count: 20_000))
     },
+    Attack("A table of two gigabytes", settings: [(1, 0x7FFF_FFFF)]) { _ in },
     Attack("SETTINGS with an impossible window", settings: [(4, 0x8000_0000)]) { _ in },
     Attack("SETTINGS with an impossible frame size", settings: [(5, 1)]) { _ in },
     Attack("SETTINGS of a strange length") { frames in frames.add(4, stream: 0, [1, 2, 3]) },
@@ -176,6 +187,7 @@ struct HTTP2AttackTests {
       $0.http2 = .always
       configure(&$0)
     }) { request, connection in
+      if request.hasPrefix("POST /slow ") { return true }
       try await connection.send(ok("hello", "Cache-Control: max-age=3600\r\n"))
       return true
     } _: { (proxy: ProxyFixture) async throws in
@@ -212,23 +224,60 @@ struct HTTP2AttackTests {
     }
   }
 
-  @Test("A client whose windows are closed occupies no more than its streams, and leaves nothing behind")
+  @Test("A client whose windows are closed occupies no more than its streams, until they have stalled")
   func closedWindows() async throws {
-    try await Self.run { proxy in
+    try await Self.run({ $0.timeouts.stall = .milliseconds(500) }) { proxy in
       let filling = try await HTTP2Client.connect(port: proxy.port)
       #expect(try await filling.send(HTTP2Client.request("/")).status == 200)
       await filling.close()
       var frames = Frames()
       frames.addSettings([(4, 0)])
-      // More than the hundred streams that the proxy allows.
-      for number in 0..<150 as Range<UInt32> { frames.addGet("/", stream: 2 * number + 1) }
+      for number in 0..<100 as Range<UInt32> { frames.addGet("/", stream: 2 * number + 1) }
       let bytes = frames.bytes
       try await RawClient.connect(to: proxy.port).talk { conversation in
         try await conversation.send(bytes: bytes)
-        try await eventually { proxy.proxy.statistics.openStreams == 100 }
+        try await eventually { proxy.proxy.statistics.streams.value == 101 }
+        try await eventually { proxy.proxy.statistics.openStreams == 0 }
+        #expect(proxy.proxy.statistics.openConnections == 1)
       }
-      try await eventually { proxy.proxy.statistics.openStreams == 0 }
       #expect(proxy.origin.requests.count == 1)
+    }
+  }
+
+  @Test("A client that shrinks its windows loses its streams, and not the connection")
+  func shrunkWindows() async throws {
+    let go = Gate()
+    try await ProxyFixture.run({ $0.http2 = .always }) { request, connection in
+      if request.hasPrefix("GET /other ") {
+        try await connection.send(ok("other"))
+        return true
+      }
+      try await connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+      await go.pass()
+      try await connection.send("0\r\n\r\n")
+      return true
+    } _: { (proxy: ProxyFixture) async throws in
+      var frames = Frames()
+      frames.addSettings()
+      frames.addGet("/", stream: 1)
+      let begin = frames.bytes
+      frames.bytes = []
+      // The window of the stream is now -5.
+      frames.addSettings([(4, 0)])
+      frames.addSettings([(4, 65_535)])
+      let shrink = frames.bytes
+      frames.bytes = []
+      frames.addGet("/other", stream: 3)
+      let other = frames.bytes
+      try await RawClient.connect(to: proxy.port).talk { conversation in
+        try await conversation.send(bytes: begin)
+        await conversation.read(until: "hello")
+        try await conversation.send(bytes: shrink)
+        try await eventually { proxy.proxy.statistics.openStreams == 0 }
+        go.open()
+        try await conversation.send(bytes: other)
+        await conversation.read(until: "other")
+      }
     }
   }
 

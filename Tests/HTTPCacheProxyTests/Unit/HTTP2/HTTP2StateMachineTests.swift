@@ -230,35 +230,81 @@ struct HTTP2StateMachineTests {
     return timeouts
   }
 
-  @Test("An idle connection announces its end, and closes soon after")
+  private typealias Action = ClientHTTP2StateMachine.Action
+
+  private static func check(
+    _ machine: inout ClientHTTP2StateMachine, _ seconds: Int64,
+    _ uptake: ClientHTTP2StateMachine.Uptake = .whole
+  ) -> Action {
+    machine.checkTime(at: time(seconds), timeouts, uptake)
+  }
+
+  @Test("An idle connection announces its end, and closes when the client knows")
   func idle() {
     var machine = ClientHTTP2StateMachine(at: Self.time(0))
-    func check(_ seconds: Int64) -> ClientHTTP2StateMachine.Action {
-      machine.checkTime(at: Self.time(seconds), Self.timeouts)
-    }
-    #expect(machine.isIdle && check(0) == .armTimer(at: Self.time(15)))
-    #expect(check(70) == .armTimer(at: Self.time(75)))
+    #expect(machine.isIdle && Self.check(&machine, 0) == .armTimer(at: Self.time(15)))
+    #expect(Self.check(&machine, 70) == .armTimer(at: Self.time(75)))
     machine.streamOpened()
-    #expect(!machine.isIdle && check(75) == .armTimer(at: Self.time(90)))
+    #expect(!machine.isIdle && Self.check(&machine, 75) == .armTimer(at: Self.time(90)))
     machine.streamOpened()
-    machine.streamClosed(at: Self.time(80))
-    #expect(!machine.isIdle)
-    machine.streamClosed(at: Self.time(100))
-    #expect(machine.isIdle && check(174) == .armTimer(at: Self.time(175)) && check(175) == .goAway)
-    #expect(check(175) == .armTimer(at: Self.time(177)) && machine.stop() == .none)
-    #expect(check(177) == .close)
+    #expect(machine.streamClosed(at: Self.time(80)) == .none && !machine.isIdle)
+    #expect(machine.streamClosed(at: Self.time(100)) == .none && machine.isIdle)
+    #expect(Self.check(&machine, 174) == .armTimer(at: Self.time(175)))
+    #expect(Self.check(&machine, 175) == .announce && machine.stop(at: Self.time(175)) == .none)
+    #expect(machine.announced(at: Self.time(176)) == .endOutput && machine.isReading)
+    #expect(machine.announced(at: Self.time(176)) == .none)
+    #expect(Self.check(&machine, 177) == .armTimer(at: Self.time(178)))
+    #expect(Self.check(&machine, 178) == .close)
     machine.closed()
-    #expect(check(300) == .none)
+    #expect(Self.check(&machine, 300) == .none && !machine.isReading)
+  }
+
+  @Test("A client that does not answer the announcement loses the connection")
+  func unanswered() {
+    var machine = ClientHTTP2StateMachine(at: Self.time(0))
+    // However long it was idle.
+    #expect(machine.stop(at: Self.time(50)) == .announce)
+    #expect(Self.check(&machine, 50) == .armTimer(at: Self.time(52)))
+    #expect(Self.check(&machine, 52) == .close)
   }
 
   @Test("A connection that must end waits for its requests")
   func stop() {
     var machine = ClientHTTP2StateMachine(at: Self.time(0))
     machine.streamOpened()
-    #expect(machine.stop() == .goAway && machine.stop() == .none)
-    #expect(machine.checkTime(at: Self.time(1000), Self.timeouts) == .armTimer(at: Self.time(1015)))
-    machine.streamClosed(at: Self.time(1010))
-    #expect(machine.checkTime(at: Self.time(1010), Self.timeouts) == .armTimer(at: Self.time(1012)))
-    #expect(machine.checkTime(at: Self.time(1012), Self.timeouts) == .close)
+    #expect(machine.stop(at: Self.time(1)) == .announce && machine.stop(at: Self.time(1)) == .none)
+    #expect(machine.announced(at: Self.time(2)) == .sendLastStream)
+    #expect(Self.check(&machine, 1000) == .armTimer(at: Self.time(1015)))
+    #expect(machine.streamClosed(at: Self.time(1010)) == .endOutput)
+    #expect(Self.check(&machine, 1012) == .close)
+  }
+
+  @Test("A client that still takes its last response is not idle, and one that takes nothing is given up")
+  func uptake() {
+    for isStopping in [false, true] {
+      var machine = ClientHTTP2StateMachine(at: Self.time(0))
+      machine.streamOpened()
+      if isStopping { _ = (machine.stop(at: Self.time(0)), machine.announced(at: Self.time(0))) }
+      _ = machine.streamClosed(at: Self.time(0))
+      let limit: Int64 = isStopping ? 2 : 75
+      for second in stride(from: 10, to: 500, by: 10) as StrideTo<Int64> {
+        #expect(
+          Self.check(&machine, second, second % 50 == 0 ? .some : .none)
+            == .armTimer(at: Self.time(second + min(limit, 15))))
+      }
+      var idle = machine
+      #expect(Self.check(&idle, 490 + limit) == (isStopping ? .close : .announce))
+      #expect(Self.check(&machine, 509, .none) != .close)
+      #expect(Self.check(&machine, 510, .none) == .close)
+    }
+  }
+
+  @Test("After an error, nothing more is read, and the client gets the reason")
+  func failure() {
+    var machine = ClientHTTP2StateMachine(at: Self.time(0))
+    machine.streamOpened()
+    #expect(machine.failed(at: Self.time(5)) == .endOutput && machine.failed(at: Self.time(5)) == .none)
+    #expect(!machine.isReading && machine.stop(at: Self.time(5)) == .none)
+    #expect(Self.check(&machine, 6) == .armTimer(at: Self.time(7)) && Self.check(&machine, 7) == .close)
   }
 }
