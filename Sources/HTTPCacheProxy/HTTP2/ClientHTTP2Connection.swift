@@ -40,7 +40,8 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private var channelContext: ChannelHandlerContext?
   private var streams: [ObjectIdentifier: ClientStream] = [:]
   private var lastStream = HTTP2StreamID.rootStream
-  let smallFrames = SmallFrames()
+  let unread = UnreadContent()
+  private var looksAtUnread = false
   private var timer: Scheduled<Void>?
   private var uptake = PeerUptake()
   /// Whether the socket has not taken all bytes yet, and the client has taken some since the last look.
@@ -74,7 +75,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
         try stream.pipeline.syncOperations.addHandler(ClientStream(bound.value))
       }
     }
-    try channel.pipeline.syncOperations.addHandlers(connection.smallFrames, frames, connection)
+    try channel.pipeline.syncOperations.addHandlers(connection.unread, frames, connection)
     return connection
   }
 
@@ -117,13 +118,11 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   func handlerAdded(context: ChannelHandlerContext) {
     channelContext = context
     let bound = NIOLoopBound(self, eventLoop: loop)
-    // Not within the read of the frames.
-    smallFrames.onExcess = { [loop] in
-      loop.execute {
-        if let context = bound.value.channelContext {
-          bound.value.fail("more than \(SmallFrames.limit) frames of content wait", context)
-        }
-      }
+    unread.onExcess = { [unowned self, loop] in
+      guard !looksAtUnread else { return }
+      looksAtUnread = true
+      // The streams may read what has just arrived.
+      loop.execute { bound.value.lookAtUnread() }
     }
     checkTime()
   }
@@ -132,7 +131,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     channelContext = nil
     // They refer to each other.
     place = nil
-    smallFrames.onExcess = {}
+    unread.onExcess = {}
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -192,12 +191,20 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     switch error {
     case is NIOHTTP2Errors.StreamError: return
-    // A stream that the client opened before it knew of GOAWAY.
+    // What the client sent before it knew of GOAWAY.
     case is NIOHTTP2Errors.NoSuchStream where machine.state != .open: return
+    case is NIOHTTP2Errors.IOOnClosedConnection where machine.state != .open: return
     // The end of the connection follows.
     case let failure as TLSFailure where failure.kind == .truncated: return
     default: fail("\(error)", context)
     }
+  }
+
+  private func lookAtUnread() {
+    looksAtUnread = false
+    unread.keep(only: Set(streams.values.compactMap(\.number)))
+    guard unread.isExcessive, let channelContext else { return }
+    fail("more than \(UnreadContent.limit) pieces of content wait", channelContext)
   }
 
   private func fail(_ reason: String, _ context: ChannelHandlerContext) {

@@ -10,8 +10,9 @@ import NIOCore
 ///   └────────────────────────────────►┘
 /// ```
 ///
-/// The end is announced with GOAWAY, and again when the client knows of it, so that no request is lost (RFC 9113 §6.8). Then the
-/// output ends, after the requests in progress, and the client gets time to read it.
+/// The end is announced with GOAWAY, and again when the client knows of it (RFC 9113 §6.8). Requests that arrive meanwhile are
+/// refused so that the client may repeat them. The output ends after the requests in progress, and the client gets time to read
+/// it.
 struct ClientHTTP2StateMachine {
   enum State: Hashable {
     case open

@@ -27,7 +27,9 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   private(set) var channelContext: ChannelHandlerContext?
   private var machine: ClientStreamStateMachine
   /// The number of the stream, if it has content.
-  private var number: Int?
+  private(set) var number: Int?
+  /// Carries the bytes of a tunnel.
+  private var tunnel: StreamBytes?
   var current: RequestInFlight?
   /// Whether the client has ended its half of the stream.
   private var inputHasEnded = false
@@ -57,7 +59,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   func handlerRemoved(context: ChannelHandlerContext) {
     channelContext = nil
     counted = 0
-    if let number { connection.smallFrames.ended(number) }
+    hasReadAll()
     self.context.statistics.streamClosed()
     connection.closed(self)
   }
@@ -93,7 +95,6 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       end(trailers.headers, context)
     case .data(let data):
       inputHasEnded = data.endStream
-      hasRead(data.data.readableBytes)
       if case .byteBuffer(let bytes) = data.data, bytes.readableBytes > 0 {
         let action = machine.contentReceived(bytes.readableBytes, at: loop.now)
         guard action == .none else { return perform(action, context) }
@@ -104,11 +105,12 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     }
   }
 
-  private func hasRead(_ count: Int) {
-    if let number { connection.smallFrames.read(by: number, size: count) }
+  private func hasReadAll() {
+    if let number { connection.unread.clear(number) }
   }
 
   func channelReadComplete(context: ChannelHandlerContext) {
+    hasReadAll()
     context.fireChannelReadComplete()
     readOn(context)
   }
@@ -120,6 +122,11 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   // MARK: - The request
 
   private func begin(_ fields: HPACKHeaders, hasContent: Bool, _ context: ChannelHandlerContext) {
+    if hasContent {
+      number = (try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)).map {
+        Int($0)
+      }
+    }
     guard self.context.statistics.openStreams <= connection.limits.streams else {
       // §8.7: the client may repeat it at once, on another connection.
       self.context.statistics.streamsRefused.increment()
@@ -129,12 +136,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       return reset(.refusedStream, context)
     }
     self.context.streamLog.recovered()
-    if hasContent {
-      counted = ClientHTTP2Connection.window
-      number = (try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)).map {
-        Int($0)
-      }
-    }
+    if hasContent { counted = ClientHTTP2Connection.window }
     var request: ClientRequest?
     do throws(MessageFault) {
       var read = try ClientRequest(
@@ -247,6 +249,8 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     current = nil
     guard machine.reset() else { return }
     failContent(CancellationError())
+    // Past the handlers of a tunnel, which take bytes.
+    if let tunnel { return tunnel.reset(code) }
     context.writeAndFlush(wrapOutboundOut(.rstStream(code)), promise: nil)
   }
 
@@ -462,7 +466,8 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     if let name = HTTPField.Name("Sec-WebSocket-Accept") { fields[name] = nil }
     let response = HTTPResponse(status: .ok, headerFields: fields)
     send(connection.responseFields.fields(ofInterim: response), endsStream: false, context)
-    let bytes = StreamBytes { [weak self] in self?.hasRead($0) }
+    let bytes = StreamBytes { [weak self] in self?.hasReadAll() }
+    tunnel = bytes
     try context.pipeline.syncOperations.addHandlers([bytes, client], position: .before(self))
     try origin.channel.pipeline.syncOperations.addHandler(server, position: .before(origin.connection.value))
     client.write(rest.bytes)

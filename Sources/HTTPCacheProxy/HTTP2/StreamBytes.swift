@@ -11,16 +11,29 @@ final class StreamBytes: ChannelDuplexHandler {
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = HTTP2Frame.FramePayload
 
-  private let onRead: (Int) -> Void
+  private let onReadComplete: () -> Void
+  private var context: ChannelHandlerContext?
   private var (inputHasEnded, outputHasEnded) = (false, false)
 
-  /// - Parameter onRead: called with the size of the content of each frame.
-  init(onRead: @escaping (Int) -> Void) { self.onRead = onRead }
+  init(onReadComplete: @escaping () -> Void) { self.onReadComplete = onReadComplete }
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    onReadComplete()
+    context.fireChannelReadComplete()
+  }
+
+  /// Ends the stream at once.
+  func reset(_ code: NIOHTTP2.HTTP2ErrorCode) {
+    outputHasEnded = true
+    context?.writeAndFlush(wrapOutboundOut(.rstStream(code)), promise: nil)
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data) {
     case .data(let data):
-      onRead(data.data.readableBytes)
       if case .byteBuffer(let bytes) = data.data, bytes.readableBytes > 0 {
         context.fireChannelRead(wrapInboundOut(bytes))
       }

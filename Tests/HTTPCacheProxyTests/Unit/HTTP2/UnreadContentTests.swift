@@ -8,8 +8,8 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Small frames of HTTP/2", .timeLimit(.minutes(10)))
-struct SmallFramesTests {
+@Suite("Unread content of HTTP/2", .timeLimit(.minutes(10)))
+struct UnreadContentTests {
   /// Keeps nothing of what is read.
   private final class Sink: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
@@ -22,14 +22,14 @@ struct SmallFramesTests {
   }
 
   @Test(
-    "Frames are counted wherever the bytes are cut, until their streams read them or end",
+    "Pieces are counted wherever the bytes are cut, until their streams read them or end",
     arguments: [1, 9, 100_000])
   func counts(_ piece: Int) throws {
     try inOneThread {
-      let frames = SmallFrames()
+      let unread = UnreadContent()
       var excess = 0
-      frames.onExcess = { excess += 1 }
-      let channel = EmbeddedChannel(handlers: [frames, Sink()])
+      unread.onExcess = { excess += 1 }
+      let channel = EmbeddedChannel(handlers: [unread, Sink()])
       func send(_ bytes: [UInt8]) throws {
         for start in stride(from: 0, to: bytes.count, by: piece) {
           let cut = bytes[start..<min(bytes.count, start + piece)]
@@ -37,24 +37,22 @@ struct SmallFramesTests {
         }
       }
       try send(Array(repeating: 0x50, count: 24) + Self.frame(4, stream: 0, size: 0))
-      // Of these, only one is small and has content.
-      try send(Self.frame(1, stream: 1, size: 10) + Self.frame(0, stream: 1, size: 257))
-      try send(Self.frame(0, stream: 1, size: 256))
-      try send((1..<SmallFrames.limit).flatMap { _ in Self.frame(0, stream: 1, size: 1) })
-      #expect(excess == 0)
+      try send(Self.frame(1, stream: 1, size: 10))
+      try send((0..<UnreadContent.limit).flatMap { Self.frame(0, stream: 1, size: $0 % 2) })
+      #expect(excess == 0 && !unread.isExcessive)
       try send(Self.frame(0, stream: 3, size: 1))
-      #expect(excess == 1)
-      frames.read(by: 1, size: 257)
-      frames.read(by: 1, size: 1)
-      frames.ended(3)
-      try send(Self.frame(0, stream: 3, size: 1))
-      #expect(excess == 1)
-      try send(Self.frame(0, stream: 3, size: 1))
-      #expect(excess == 2)
-      frames.ended(1)
-      frames.ended(3)
-      try send((0..<SmallFrames.limit).flatMap { _ in Self.frame(0, stream: 5, size: 0) })
-      #expect(excess == 2)
+      #expect(excess == 1 && unread.isExcessive)
+      unread.clear(1)
+      #expect(!unread.isExcessive)
+      // Each part that arrives by itself is a piece.
+      try send(Self.frame(0, stream: 5, size: UnreadContent.limit))
+      #expect(unread.isExcessive == (piece == 1))
+      unread.keep(only: [3])
+      #expect(!unread.isExcessive)
+      try send((1..<UnreadContent.limit).flatMap { _ in Self.frame(0, stream: 7, size: 0) })
+      #expect(!unread.isExcessive)
+      try send(Self.frame(0, stream: 7, size: 0))
+      #expect(unread.isExcessive)
       _ = try channel.finish()
     }
   }

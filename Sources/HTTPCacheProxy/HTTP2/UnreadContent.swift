@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import NIOCore
+
+/// Counts the pieces of content that the streams of a connection have not read.
+///
+/// Content that is not wanted yet waits in the channel of its stream, within its window: a piece for each DATA frame, or for each
+/// part of a frame that arrives by itself. A piece of one byte takes more than a hundred there, so a window of 64 KB could take
+/// 7 MB. `NIOHTTP2Handler` counts empty frames only.
+final class UnreadContent: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+
+  /// Maximum pieces that wait on a connection.
+  static let limit = 8192
+
+  /// The pieces that wait, of each stream.
+  private var waiting: [Int: Int] = [:]
+  private var total = 0
+  /// The first bytes of a frame's header, which has nine (RFC 9113 §4.1).
+  private var header: [UInt8] = []
+  /// The bytes of the preface, or of the frame's payload, that follow.
+  private var left = 24
+  /// The stream whose DATA frame that payload is of; `nil` for other frames.
+  private var stream: Int?
+  /// Called when more may wait than are allowed.
+  var onExcess: () -> Void = {}
+
+  init() { header.reserveCapacity(9) }
+
+  /// Whether more pieces wait than are allowed.
+  var isExcessive: Bool { total > Self.limit }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    var bytes = unwrapInboundIn(data).readableBytesView[...]
+    while !bytes.isEmpty {
+      if left > 0 {
+        let count = Swift.min(left, bytes.count)
+        (left, bytes) = (left - count, bytes.dropFirst(count))
+        if let stream { add(stream) }
+      } else if let byte = bytes.popFirst() {
+        header.append(byte)
+        guard header.count == 9 else { continue }
+        left = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+        // The first bit of a number is reserved.
+        let number = Int(header[5] & 0x7F) << 24 | Int(header[6]) << 16 | Int(header[7]) << 8 | Int(header[8])
+        stream = header[3] == 0 ? number : nil
+        if left == 0, let stream { add(stream) }
+        header.removeAll(keepingCapacity: true)
+      }
+    }
+    if isExcessive { onExcess() }
+    context.fireChannelRead(data)
+  }
+
+  private func add(_ stream: Int) {
+    waiting[stream, default: 0] += 1
+    total += 1
+  }
+
+  /// Records that a stream has read all that waited for it, or has ended.
+  func clear(_ stream: Int) {
+    if let count = waiting.removeValue(forKey: stream) { total -= count }
+  }
+
+  /// Forgets what came for streams that are not open: for `NIOHTTP2Handler`, it does not exist.
+  func keep(only streams: Set<Int>) {
+    for stream in Array(waiting.keys) where !streams.contains(stream) { clear(stream) }
+  }
+}
