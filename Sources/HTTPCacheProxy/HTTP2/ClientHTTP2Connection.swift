@@ -118,12 +118,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   func handlerAdded(context: ChannelHandlerContext) {
     channelContext = context
     let bound = NIOLoopBound(self, eventLoop: loop)
-    unread.onExcess = { [unowned self, loop] in
-      guard !looksAtUnread else { return }
-      looksAtUnread = true
-      // The streams may read what has just arrived.
-      loop.execute { bound.value.lookAtUnread() }
-    }
+    unread.onExcess = { bound.value.lookAtUnreadLater() }
     checkTime()
   }
 
@@ -198,6 +193,14 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     case let failure as TLSFailure where failure.kind == .truncated: return
     default: fail("\(error)", context)
     }
+  }
+
+  /// Looks after the streams have read what has just arrived.
+  private func lookAtUnreadLater() {
+    guard !looksAtUnread else { return }
+    looksAtUnread = true
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    loop.execute { bound.value.lookAtUnread() }
   }
 
   private func lookAtUnread() {

@@ -456,6 +456,8 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     began(ResponseHead(head, to: .get, in: .http2, isStored: false, length: nil, Provenance(.network)))
     current?.status = HTTPResponse.Status.ok.code
     machine.switchedProtocols()
+    // A tunnel reads what it gets, and many of them are open for hours.
+    counted = 0
     self.context.statistics.upgrades.increment()
     let (client, server) = Tunnel.ends(connection.timeouts, self.context.statistics, at: loop.now) {
       [weak self] count in

@@ -82,27 +82,27 @@ struct HTTP2AttackTests {
 
   /// Each of these is more than the proxy accepts: it ends the connection.
   static let attacks: [Attack] = [
-    Attack("100,000 streams, reset at once (CVE-2023-44487)", requests: 300) { frames in
-      for number in 0..<100_000 as Range<UInt32> {
+    Attack("Streams that are reset at once (CVE-2023-44487)", requests: 300) { frames in
+      for number in 0..<2000 as Range<UInt32> {
         frames.addGet("/\(number)", stream: 2 * number + 1)
         frames.add(3, stream: 2 * number + 1, Frames.number(8))
       }
     },
-    Attack("100,000 streams that the server must reset", requests: 300) { frames in
-      for number in 0..<100_000 as Range<UInt32> {
+    Attack("Streams that the server must reset", requests: 300) { frames in
+      for number in 0..<2000 as Range<UInt32> {
         frames.addGet("/\(number)", stream: 2 * number + 1)
         // A window must not grow by nothing.
         frames.add(8, stream: 2 * number + 1, Frames.number(0))
       }
     },
     Attack("A flood of PING") { frames in
-      for _ in 0..<20_000 { frames.add(6, stream: 0, [1, 2, 3, 4, 5, 6, 7, 8]) }
+      for _ in 0..<1000 { frames.add(6, stream: 0, [1, 2, 3, 4, 5, 6, 7, 8]) }
     },
     Attack("A flood of SETTINGS") { frames in
-      for number in 0..<20_000 as Range<UInt32> { frames.addSettings([(4, number)]) }
+      for number in 0..<1000 as Range<UInt32> { frames.addSettings([(4, number)]) }
     },
     Attack("A flood of PRIORITY") { frames in
-      for number in 0..<20_000 as Range<UInt32> {
+      for number in 0..<1000 as Range<UInt32> {
         frames.add(2, stream: 2 * number + 1, Frames.number(0) + [1])
       }
     },
@@ -112,26 +112,24 @@ struct HTTP2AttackTests {
         Frames.literals([
           (":method", "POST"), (":scheme", "http"), (":authority", "a.example"), (":path", "/"),
         ]))
-      for _ in 0..<20_000 { frames.add(0, stream: 1) }
+      for _ in 0..<1000 { frames.add(0, stream: 1) }
     },
-    Attack("A flood of DATA with one byte, on many streams", requests: 100) { frames in
-      for stream in 0..<100 as Range<UInt32> {
-        frames.add(
-          1, flags: Frames.endHeaders, stream: 2 * stream + 1,
-          Frames.literals([
-            (":method", "POST"), (":scheme", "http"), (":authority", "a.example"), (":path", "/slow"),
-            ("expect", "100-continue"),
-          ]))
-        for _ in 0..<1000 { frames.add(0, stream: 2 * stream + 1, [1]) }
-      }
+    Attack("A flood of DATA with one byte that nothing reads", requests: 1) { frames in
+      frames.add(
+        1, flags: Frames.endHeaders, stream: 1,
+        Frames.literals([
+          (":method", "POST"), (":scheme", "http"), (":authority", "a.example"), (":path", "/slow"),
+          ("expect", "100-continue"),
+        ]))
+      for _ in 0..<9000 { frames.add(0, stream: 1, [1]) }
     },
     Attack("CONTINUATION without an end") { frames in
       frames.add(1, flags: Frames.endStream, stream: 1, Frames.get("/"))
-      for number in 0..<10_000 { frames.add(9, stream: 1, Frames.literals([("x-\(number)", "1")])) }
+      for number in 0..<1000 { frames.add(9, stream: 1, Frames.literals([("x-\(number)", "1")])) }
     },
     Attack("Empty CONTINUATION without an end") { frames in
       frames.add(1, flags: Frames.endStream, stream: 1, Frames.get("/"))
-      for _ in 0..<10_000 { frames.add(9, stream: 1) }
+      for _ in 0..<1000 { frames.add(9, stream: 1) }
     },
     Attack("Fields of 10 MB") { frames in
       frames.add(1, flags: Frames.endStream, stream: 1, Frames.get("/"))

@@ -533,6 +533,7 @@ struct HTTP2Tests {
         for try await frame in inbound {
           if case .data(let data) = frame, data.endStream { break }
         }
+        #expect(proxy.proxy.cache.transit.usedForPassing == 0)
         try await outbound.write(.data(.init(data: .byteBuffer(ByteBuffer(string: "late")))))
         await isLate.pass()
       }

@@ -218,11 +218,11 @@ struct HTTP2RequestTests {
     return fields
   }
 
-  @Test("Whatever is accepted is understood by HTTP/1.1 as the same request", arguments: 0..<20)
+  @Test("Whatever is accepted is understood by HTTP/1.1 as the same request", arguments: 0..<10)
   func conversion(seed: Int) throws {
     var random = SplitMix64(seed: UInt64(seed))
     var accepted = 0
-    for round in 0..<2000 {
+    for round in 0..<1000 {
       let fields = Self.random(&random)
       let hasContent = random.next(upperBound: UInt64(3)) == 0
       guard let request = try? Self.read(fields, hasContent: hasContent) else { continue }
@@ -251,6 +251,6 @@ struct HTTP2RequestTests {
       }
       #expect(others(read) == others(request), "\(fields)")
     }
-    #expect(accepted > 100)
+    #expect(accepted > 50)
   }
 }
