@@ -44,11 +44,22 @@ count_one() {
     proxy-*) collect=--collect-atstart=yes ;;
     *) collect=--toggle-collect=call_measured ;;
   esac
-  # The program switches counting on when everything is prepared.
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null --instr-atstart=no "$collect" \
-    "$count" "$1" "$runs" >"$results/$1.log" 2>&1 || return 0
+  # The random seed of a store decides how full each shard is: eleven runs of evict-lru took 2,922 to 3,184 instructions. What
+  # costs more does so with each seed.
+  case $1 in
+    evict*) seeds=3 ;;
+    *) seeds=1 ;;
+  esac
+  : >"$results/$1.log"
+  while [ "$seeds" -gt 0 ]; do
+    # The program switches counting on when everything is prepared.
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null --instr-atstart=no "$collect" \
+      "$count" "$1" "$runs" >>"$results/$1.log" 2>&1 || return 0
+    seeds=$((seeds - 1))
+  done
   awk -v runs="$runs" -v allocations="$("$count" "$1" "$runs" | awk '{ print $2 }')" \
-    '/Collected/ { printf "%.0f %s\n", $NF / runs, allocations }' "$results/$1.log" >"$results/$1"
+    '/Collected/ { if (!fewest || $NF < fewest) fewest = $NF }
+    END { if (fewest) printf "%.0f %s\n", fewest / runs, allocations }' "$results/$1.log" >"$results/$1"
 }
 
 # Two at a time: counts do not depend on it.
@@ -92,8 +103,6 @@ for operation in $("$count"); do
   printf '%-22s %12s %8s %12s %8s%s\n' "$operation" "$instructions" "${limit:--}" "$allocations" "${allowed:--}" "$note"
   awk -v name="$operation" -v i="$instructions" -v a="$allocations" -v margin="$margin" \
     'BEGIN {
-      # The seed also decides how full each shard is: eleven runs of evict-lru took 2,922 to 3,184 instructions.
-      if (name ~ /^evict/) margin *= 2
       # A fraction is of what grows now and then, by a random seed, and over sockets a message may come in two parts. Any other
       # whole number is to stay what it is.
       if (a != "?" && (a != int(a) || name ~ /^proxy-/)) a = sprintf("%.2f", a * (100 + margin) / 100)

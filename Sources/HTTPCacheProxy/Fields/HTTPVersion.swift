@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A version of HTTP that clients speak with the proxy.
+/// A version of HTTP that clients use with the proxy.
 enum HTTPVersion: Hashable, Sendable, CaseIterable {
   case http10
   case http11

@@ -35,7 +35,9 @@ extension ClientConnection {
     }
   }
 
-  /// Takes a piece of the request's content; `false` if there is none.
+  /// Takes the next piece of the request's content.
+  ///
+  /// - Returns: `false` without a piece.
   private func readContent(_ context: ChannelHandlerContext) -> Bool {
     do throws(MessageFault) {
       guard let event = try content?.decoder.next(from: &inbound) else { return false }
@@ -113,17 +115,5 @@ extension ClientConnection {
     process(context)
     flush(context)
     readOn(context)
-  }
-}
-
-extension Exchange.Request {
-  init(_ request: ClientRequest, _ service: ClientConnection.Service) {
-    let method = request.request.method
-    self.init(
-      framing: request.framing, closes: request.closes, expectsContinue: request.expectsContinue,
-      acceptsInterim: request.version != .http10,
-      wantsUpgrade: request.upgrade != nil && method.rawValue != "PURGE" && service == .answers,
-      isAnsweredHere: request.maxForwards == 0 || service != .answers,
-      isTrace: request.framing != .none && method == .trace)
   }
 }

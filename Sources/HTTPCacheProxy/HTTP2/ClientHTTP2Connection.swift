@@ -140,8 +140,8 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private func handle(_ setting: HTTP2Setting, _ context: ChannelHandlerContext) {
     switch setting.parameter {
     case .initialWindowSize:
-      // The windows of open streams are now smaller, perhaps negative. In a negative window, `NIOHTTP2Handler` ends the
-      // process when it sends an empty frame. So these streams end, before it sends anything: no client shrinks its windows.
+      // The windows of open streams are now smaller, perhaps negative. `NIOHTTP2Handler` ends the process when it sends an empty
+      // frame in a negative window. So these streams end before it sends anything. Real clients do not shrink windows.
       if setting.value < initialWindow { for stream in Array(streams.values) { stream.giveUp() } }
       initialWindow = setting.value
     case .headerTableSize where setting.value > 64 << 10:

@@ -28,7 +28,7 @@ extension ClientRequest {
       let isPseudo = name.utf8.first == UInt8(ascii: ":")
       if length > limits.lineBytes {
         throw isPseudo
-          ? MessageFault(414, "\(name) has more than \(limits.lineBytes) bytes")
+          ? MessageFault(414, "a pseudo-field has more than \(limits.lineBytes) bytes")
           : MessageFault(431, "a field has more than \(limits.lineBytes) bytes")
       }
       size += length
@@ -37,7 +37,7 @@ extension ClientRequest {
       }
       guard !isPseudo else {
         // §8.3.
-        guard count == 0 else { throw MessageFault("\(name) follows a field (RFC 9113 §8.3)") }
+        guard count == 0 else { throw MessageFault("a pseudo-field follows a field (RFC 9113 §8.3)") }
         try pseudo.add(name, value)
         continue
       }
@@ -112,6 +112,10 @@ private struct PseudoFields {
   private var `protocol`: String?
 
   mutating func add(_ name: String, _ value: String) throws(MessageFault) {
+    // The reason of a fault goes to the client and to the log: it names nothing that was not checked.
+    guard Self.names.contains(name) else {
+      throw MessageFault("a pseudo-field is not defined for requests (RFC 9113 §8.3)")
+    }
     guard value.withFieldBytes({ $0.bytes.isPrintableASCII }), !value.utf8.contains(0x20) else {
       throw MessageFault("\(name) has characters that are invalid in it (RFC 9113 §8.3.1)")
     }
@@ -129,10 +133,11 @@ private struct PseudoFields {
     case ":path": try set(&path)
     case ":scheme": try set(&scheme)
     case ":authority": try set(&authority)
-    case ":protocol": try set(&`protocol`)
-    default: throw MessageFault("\(name) is not defined for requests (RFC 9113 §8.3)")
+    default: try set(&`protocol`)
     }
   }
+
+  private static let names: Set = [":method", ":path", ":scheme", ":authority", ":protocol"]
 
   /// The response is stored under the URL with the scheme that is served. Without TLS, a proxy in front may have decrypted
   /// the connection.

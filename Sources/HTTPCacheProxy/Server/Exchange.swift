@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPTypes
+
 /// A client's request in flight, and the progress of its response: the rules that hold in every version of HTTP.
 ///
 /// It is a part of the state of ``ClientConnectionStateMachine`` and of ``ClientStreamStateMachine``.
@@ -179,5 +181,17 @@ struct Exchange: Hashable {
   ///   - isContentAwaited: whether a reader waits for the next piece of the request's content.
   func turn(mustTake: Bool, isContentAwaited: Bool) -> Turn {
     mustTake ? .takes : content != .whole && isContentAwaited ? .sends : .waits
+  }
+}
+
+extension Exchange.Request {
+  init(_ request: ClientRequest, _ service: ClientConnection.Service) {
+    let method = request.request.method
+    self.init(
+      framing: request.framing, closes: request.closes, expectsContinue: request.expectsContinue,
+      acceptsInterim: request.version != .http10,
+      wantsUpgrade: request.upgrade != nil && method.rawValue != "PURGE" && service == .answers,
+      isAnsweredHere: request.maxForwards == 0 || service != .answers,
+      isTrace: request.framing != .none && method == .trace)
   }
 }

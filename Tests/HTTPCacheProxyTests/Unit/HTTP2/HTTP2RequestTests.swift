@@ -62,6 +62,10 @@ struct HTTP2RequestTests {
     ("a scheme that is not served", with(":scheme", "http"), false, 421),
     ("a pseudo-field twice", get((":path", "/other")), false, 400),
     ("a pseudo-field behind a field", [("x", "1")] + get, false, 400),
+    ("an unknown pseudo-field with line breaks", [(":a\r\nb", "1")] + get, false, 400),
+    ("a pseudo-field with line breaks behind a field", get(("x", "1"), (":a\r\nb", "1")), false, 400),
+    ("a long pseudo-field", [(":" + String(repeating: "\n", count: 20_000), "1")] + get, false, 414),
+    ("a long field", get((String(repeating: "\n", count: 20_000), "1")), false, 431),
     ("an unknown pseudo-field", [(":other", "1")] + get, false, 400),
     ("a pseudo-field of responses", [(":status", "200")] + get, false, 400),
     ("a protocol without CONNECT", [(":protocol", "websocket")] + get, false, 400),
@@ -118,6 +122,10 @@ struct HTTP2RequestTests {
       try Self.read(fields, hasContent: hasContent)
     }
     #expect(fault?.status == status, "\(name): \(fault?.reason ?? "")")
+    // The client and the log get the reason, and must get nothing of the client's that was not checked.
+    let reason = fault?.reason ?? ""
+    #expect(
+      reason.utf8.count < 200 && !reason.utf8.contains { $0 < 0x20 || $0 == 0x7F }, "\(name): \(reason)")
   }
 
   // MARK: - What is understood

@@ -12,6 +12,7 @@ enum Column: String, CaseIterable, Sendable {
   /// Live objects; see `LiveCount.Kind`.
   case fetch, transfer, reader, writer
   case clients = "client_connection"
+  case streams = "client_stream"
   case origins = "origin_connection"
   /// Bytes of content in flight, of the store in memory and on disk.
   case transit, memory, disk
@@ -25,7 +26,12 @@ enum Column: String, CaseIterable, Sendable {
 
   var isBytes: Bool { [.rss, .transit, .memory, .disk].contains(self) }
   var title: String {
-    self == .clients ? "clients" : self == .origins ? "origins" : rawValue + (isBytes ? " MB" : "")
+    switch self {
+    case .clients: "clients"
+    case .streams: "streams"
+    case .origins: "origins"
+    default: rawValue + (isBytes ? " MB" : "")
+    }
   }
 
   func text(_ value: Int) -> String {

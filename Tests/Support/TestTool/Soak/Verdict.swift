@@ -101,8 +101,8 @@ struct EntryPointSizes: Sendable {
 
   var atRest: Verdict {
     var limits: [Column: Int] = [
-      .fetch: 0, .transfer: 0, .reader: 0, .writer: 0, .clients: 0, .origins: Self.idleOriginConnections,
-      .transit: 0,
+      .fetch: 0, .transfer: 0, .reader: 0, .writer: 0, .clients: 0, .streams: 0,
+      .origins: Self.idleOriginConnections, .transit: 0,
     ]
     limits[.fds] = baseDescriptors.map { $0 + Self.idleOriginConnections + files }
     return Verdict(limits: limits)
