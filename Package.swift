@@ -238,7 +238,7 @@ let package = Package(
     // Scenarios as data, run in virtual time, or in real time over sockets.
     library(
       "Conformance", exclude: ["Format.md"],
-      cache + ["Loopback", "TransportSecurity", .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix")]),
+      cache + http2 + ["Loopback", "TransportSecurity", .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix")]),
     // An origin server and processes of redis-server on loopback, for the tests and the benchmarks.
     library(
       "Loopback",

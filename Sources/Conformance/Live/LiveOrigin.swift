@@ -6,7 +6,9 @@ import HTTPCaching
 import HTTPTypes
 import Loopback
 import NIOCore
+import NIOHPACK
 import NIOHTTP1
+import NIOHTTP2
 import TransportSecurity
 
 /// The origins of all scenarios on one socket, identified by `Test-ID`.
@@ -25,8 +27,22 @@ package final class LiveOrigin: Sendable {
   /// - Parameters:
   ///   - port: the port; 0 for any free one.
   ///   - encryption: encrypts the connections; `nil` if nothing does.
-  package static func start(port: Int = 0, encryption: ServerContext? = nil) async throws -> LiveOrigin {
+  ///   - usesHTTP2: whether it has HTTP/2, and no other version.
+  package static func start(
+    port: Int = 0, encryption: ServerContext? = nil, usesHTTP2: Bool = false
+  ) async throws -> LiveOrigin {
     let origins = Origins()
+    if usesHTTP2 {
+      let server = try await LoopbackServer.startHTTP2(port: port) { channel, ready in
+        guard let encryption else { return try ready() }
+        try encryption.encrypt(channel, by: channel.eventLoop.now + .seconds(10)) { result in
+          if case .success = result { try? ready() }
+        }
+      } serve: { frames, writer, _ in
+        try await serveStream(frames, writer, origins)
+      }
+      return LiveOrigin(server, origins)
+    }
     let server = try await LoopbackServer.start(port: port) { channel in
       try encryption?.encrypt(channel, by: channel.eventLoop.now + .seconds(10)) { _ in }
       try channel.pipeline.syncOperations.addHandlers([
@@ -109,6 +125,45 @@ package final class LiveOrigin: Sendable {
     return coding == nil && (said == nil || said.flatMap { Int($0) } == count)
   }
 
+  // MARK: - One stream of HTTP/2
+
+  private static func serveStream(
+    _ frames: LoopbackServer.Frames, _ writer: LoopbackServer.FrameWriter, _ origins: Origins
+  ) async throws {
+    var fields: HPACKHeaders?
+    var content = ""
+    var isWhole = false
+    for try await frame in frames {
+      switch frame {
+      case .headers(let head):
+        fields = fields ?? head.headers
+        isWhole = head.endStream
+      case .data(let data):
+        if case .byteBuffer(let bytes) = data.data { content += String(buffer: bytes) }
+        isWhole = data.endStream
+      default: break
+      }
+      if isWhole { break }
+    }
+    guard isWhole, let request = fields.flatMap({ HTTPRequest($0) }),
+      let id = request.headerFields[named: "Test-ID"], let origin = origins[id]
+    else { return }
+    var response = try await origin.answer(request, content: content)
+    while response.head.status.kind == .informational, let next = response.next {
+      try await writer.write(.headers(.init(headers: HPACKHeaders(response.head))))
+      response = try await next()
+    }
+    let code = response.head.status.code
+    guard request.method != .head, code != 204, code != 304 else {
+      return try await writer.write(.headers(.init(headers: HPACKHeaders(response.head), endStream: true)))
+    }
+    try await writer.write(.headers(.init(headers: HPACKHeaders(response.head))))
+    for try await chunk in response.body {
+      try await writer.write(.data(.init(data: .byteBuffer(ByteBuffer(bytes: chunk)))))
+    }
+    try await writer.write(.data(.init(data: .byteBuffer(ByteBuffer()), endStream: true)))
+  }
+
   private static func text(of head: HTTPResponse, length: Int?) -> String {
     var text = "HTTP/1.1 \(head.status.code) \(head.status.reasonPhrase)\r\n"
     for field in head.headerFields { text += "\(field.name.rawName): \(field.value)\r\n" }
@@ -142,7 +197,33 @@ private final class TunnelOpening: ChannelInboundHandler, RemovableChannelHandle
   }
 }
 
+extension HPACKHeaders {
+  /// The fields of a response, without those that HTTP/2 does not have.
+  fileprivate init(_ response: HTTPResponse) {
+    self.init([(":status", "\(response.status.code)")])
+    let options = response.headerFields[.connection]?.split(separator: ",") ?? []
+    let dropped = Set(
+      options.map { $0.trimmingPrefix(" ").lowercased() }
+        + ["connection", "transfer-encoding", "keep-alive", "upgrade"])
+    for field in response.headerFields where !dropped.contains(field.name.canonicalName) {
+      add(name: field.name.canonicalName, value: field.value)
+    }
+  }
+}
+
 extension HTTPRequest {
+  fileprivate init?(_ fields: HPACKHeaders) {
+    guard let method = fields.first(name: ":method").flatMap({ HTTPRequest.Method(rawValue: $0) }) else {
+      return nil
+    }
+    self.init(
+      method: method, scheme: "http", authority: fields.first(name: ":authority"),
+      path: fields.first(name: ":path"))
+    for (name, value, _) in fields where name.utf8.first != UInt8(ascii: ":") {
+      headerFields.append(named: name, value)
+    }
+  }
+
   init?(_ head: HTTPRequestHead) {
     guard let method = HTTPRequest.Method(rawValue: head.method.rawValue) else { return nil }
     self.init(method: method, scheme: "http", authority: head.headers.first(name: "host"), path: head.uri)

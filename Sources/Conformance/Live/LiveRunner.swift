@@ -39,6 +39,7 @@ package struct LiveRunner: Sendable {
   private let extra: [(String, String)]
   private let originPort: Int
   private let originEncryption: ServerContext?
+  private let originUsesHTTP2: Bool
   private let open: Opening
 
   /// - Parameters:
@@ -46,10 +47,12 @@ package struct LiveRunner: Sendable {
   ///   - extra: fields to add to every request unless the scenario sets them: those of a certain client.
   ///   - originPort: the origin's port; 0 for any free one.
   ///   - originEncryption: encrypts the connections of the origin; `nil` if nothing does.
+  ///   - originUsesHTTP2: whether the origin has HTTP/2, and no other version.
   package init(
     _ runner: ScenarioRunner, extra: [(String, String)] = [], originPort: Int = 0,
-    originEncryption: ServerContext? = nil, open: @escaping Opening
+    originEncryption: ServerContext? = nil, originUsesHTTP2: Bool = false, open: @escaping Opening
   ) {
+    self.originUsesHTTP2 = originUsesHTTP2
     self.originEncryption = originEncryption
     self.runner = runner
     self.extra = extra
@@ -58,7 +61,8 @@ package struct LiveRunner: Sendable {
   }
 
   package func run(_ suites: [ScenarioSuite]) async throws -> [ScenarioRunner.Report] {
-    let origin = try await LiveOrigin.start(port: originPort, encryption: originEncryption)
+    let origin = try await LiveOrigin.start(
+      port: originPort, encryption: originEncryption, usesHTTP2: originUsesHTTP2)
     var targets: [ScenarioOptions: Target?] = [:]
     var jobs: [(suite: String, scenario: Scenario, target: Target?)] = []
     for suite in suites {

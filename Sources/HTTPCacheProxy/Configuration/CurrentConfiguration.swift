@@ -9,6 +9,8 @@ final class CurrentConfiguration: Sendable {
   /// What encrypts new connections; `nil` if nothing does.
   struct Encryption: Sendable {
     var origin: ClientContext?
+    /// For connections to the origin that become tunnels, which HTTP/2 does not have.
+    var originTunnels: ClientContext?
     var clients: ServerContext?
     var administrators: ServerContext?
   }
@@ -45,7 +47,12 @@ final class CurrentConfiguration: Sendable {
       }
     }
     if let tls = configuration.originTLS {
-      encryption.origin = try read("originTLS") { () throws(TLSFault) in try ClientContext(tls.client) }
+      func context(_ protocols: [String]) throws -> ClientContext {
+        try read("originTLS") { () throws(TLSFault) in try ClientContext(tls.client(protocols)) }
+      }
+      encryption.originTunnels = try context([])
+      encryption.origin =
+        configuration.originHTTP2 == .never ? encryption.originTunnels : try context(["h2", "http/1.1"])
     }
     if let tls = configuration.tls {
       let protocols = configuration.http2 == .never ? ["http/1.1"] : ["h2", "http/1.1"]

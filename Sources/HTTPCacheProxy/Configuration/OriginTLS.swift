@@ -25,19 +25,21 @@ extension ProxyConfiguration {
     /// Makes settings with which the system's issuers are trusted, and the certificate must have the origin's name.
     public init() {}
 
-    var client: ClientTLS {
+    /// - Parameter protocols: those that the proxy offers (ALPN, RFC 7301).
+    func client(_ protocols: [String] = []) -> ClientTLS {
       var tls = ClientTLS()
       tls.issuersFile = issuersFile
       tls.certificateFile = certificateFile
       tls.keyFile = keyFile
       tls.serverName = serverName
+      tls.protocols = protocols
       tls.verification = acceptsAnyCertificate ? .none : .full
       return tls
     }
 
     /// Reads the files.
     package func check() throws(TLSFault) {
-      _ = try ClientContext(client)
+      _ = try ClientContext(client())
     }
   }
 }

@@ -64,6 +64,9 @@ public struct ProxyConfiguration: Sendable {
   public var origin: ProxyConfiguration.Address
   /// How connections to the origin are encrypted; `nil` if they are not (default: `nil`).
   public var originTLS: ProxyConfiguration.OriginTLS?
+  /// Where the proxy offers HTTP/2 to the origin (default: with TLS). An origin that does not choose it gets HTTP/1.1, and so
+  /// do requests for another protocol, such as those of web sockets.
+  public var originHTTP2 = HTTP2.withTLS
   /// How the connections of clients are encrypted; `nil` if they are not (default: `nil`).
   public var tls: ProxyConfiguration.TLS?
   /// Where clients may use HTTP/2 (default: with TLS).
@@ -166,13 +169,14 @@ public struct ProxyConfiguration: Sendable {
     }
   }
 
-  /// Where clients may use HTTP/2 (RFC 9113).
+  /// Where HTTP/2 is used (RFC 9113).
   public enum HTTP2: String, Hashable, Sendable, CaseIterable {
     /// Nowhere.
     case never
-    /// On connections with TLS, if the client chooses it in the handshake.
+    /// On connections with TLS, if both sides choose it in the handshake.
     case withTLS = "tls"
-    /// Also without TLS, if the client knows of it (§3.3), such as a proxy in front.
+    /// Also without TLS, with prior knowledge (§3.3): a client, such as a proxy in front, that knows of it; an origin that has
+    /// it.
     case always
   }
 
@@ -215,7 +219,8 @@ public struct ProxyConfiguration: Sendable {
     public var streams = 10_000
     /// Maximum idle connections to the origin that the proxy keeps (default: 64).
     public var idleOriginConnections = 64
-    /// Maximum connections to the origin (default: 1024); `nil` for no limit. Tunnels and idle connections count.
+    /// Maximum connections to the origin (default: 1024); `nil` for no limit. Tunnels and idle connections count, and on a
+    /// connection of HTTP/2 each request after the first: so it is also the limit of requests at once.
     ///
     /// Further requests wait for a connection, in the order of their arrival. The default is that of Envoy: more than the
     /// workers of most servers, so that only an origin in trouble has as many.

@@ -59,7 +59,7 @@ extension Responder {
           try await channel.eventLoop.submit { try handler.value.switchProtocols(head, origin) }.get()
         } catch {
           // The connection to the client, or to the origin, has ended.
-          origin.close()
+          origin.reference.close()
           channel.close(promise: nil)
         }
       case .refused(let response): await run(.empty, on: executor, refusal: .success(response))

@@ -40,7 +40,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private var channelContext: ChannelHandlerContext?
   private var streams: [ObjectIdentifier: ClientStream] = [:]
   private var lastStream = HTTP2StreamID.rootStream
-  let unread = UnreadContent()
+  let unread = UnreadContent(limit: 8192, preface: 24)
   private var looksAtUnread = false
   private var timer: Scheduled<Void>?
   private var uptake = PeerUptake()
@@ -207,7 +207,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     looksAtUnread = false
     unread.keep(only: Set(streams.values.compactMap(\.number)))
     guard unread.isExcessive, let channelContext else { return }
-    fail("more than \(UnreadContent.limit) pieces of content wait", channelContext)
+    fail("more than \(unread.limit) pieces of content wait", channelContext)
   }
 
   private func fail(_ reason: String, _ context: ChannelHandlerContext) {

@@ -13,24 +13,32 @@ final class UnreadContent: ChannelInboundHandler {
   typealias InboundOut = ByteBuffer
 
   /// Maximum pieces that wait on a connection.
-  static let limit = 8192
-
+  let limit: Int
   /// The pieces that wait, of each stream.
   private var waiting: [Int: Int] = [:]
   private var total = 0
   /// The first bytes of a frame's header, which has nine (RFC 9113 §4.1).
   private var header: [UInt8] = []
   /// The bytes of the preface, or of the frame's payload, that follow.
-  private var left = 24
+  private var left: Int
   /// The stream whose DATA frame that payload is of; `nil` for other frames.
   private var stream: Int?
+  /// The pieces that a head counts as, which has no window.
+  private let headPieces: Int
   /// Called when more may wait than are allowed.
   var onExcess: () -> Void = {}
 
-  init() { header.reserveCapacity(9) }
+  /// - Parameters:
+  ///   - limit: maximum pieces that wait.
+  ///   - preface: number of bytes before the first frame; a client sends 24 (§3.4).
+  ///   - headPieces: the number of pieces that a head counts as, if it may wait.
+  init(limit: Int, preface: Int, headPieces: Int = 0) {
+    (self.limit, left, self.headPieces) = (limit, preface, headPieces)
+    header.reserveCapacity(9)
+  }
 
   /// Whether more pieces wait than are allowed.
-  var isExcessive: Bool { total > Self.limit }
+  var isExcessive: Bool { total > limit }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = unwrapInboundIn(data).readableBytesView[...]
@@ -47,6 +55,7 @@ final class UnreadContent: ChannelInboundHandler {
         let number = Int(header[5] & 0x7F) << 24 | Int(header[6]) << 16 | Int(header[7]) << 8 | Int(header[8])
         stream = header[3] == 0 ? number : nil
         if left == 0, let stream { add(stream) }
+        if header[3] == 1, headPieces > 0 { add(number, headPieces) }
         header.removeAll(keepingCapacity: true)
       }
     }
@@ -54,9 +63,9 @@ final class UnreadContent: ChannelInboundHandler {
     context.fireChannelRead(data)
   }
 
-  private func add(_ stream: Int) {
-    waiting[stream, default: 0] += 1
-    total += 1
+  private func add(_ stream: Int, _ pieces: Int = 1) {
+    waiting[stream, default: 0] += pieces
+    total += pieces
   }
 
   /// Records that a stream has read all that waited for it, or has ended.

@@ -2,24 +2,15 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCaching
+import HTTPTypes
 
 /// Responses that the proxy generates itself.
 enum GeneratedResponse {
-  private static let phrases = [
-    200: "OK", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    408: "Request Timeout", 413: "Content Too Large", 414: "URI Too Long", 417: "Expectation Failed",
-    421: "Misdirected Request",
-    431: "Request Header Fields Too Large", 501: "Not Implemented", 502: "Bad Gateway",
-    503: "Service Unavailable", 504: "Gateway Timeout", 505: "HTTP Version Not Supported",
-  ]
-
   /// Returns a status with a readable reason.
   static func text(_ status: Int, _ text: String, proxyStatus: String? = nil) -> (
     HTTPResponse, ArraySlice<UInt8>
   ) {
-    var response = HTTPResponse(status: .init(code: status, reasonPhrase: phrases[status] ?? ""))
+    var response = HTTPResponse(status: .init(standard: status))
     response.headerFields[.contentType] = "text/plain; charset=utf-8"
     // An error may be gone a moment later.
     if status >= 400 { response.headerFields[.cacheControl] = "no-store" }

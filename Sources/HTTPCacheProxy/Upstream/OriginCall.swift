@@ -19,15 +19,27 @@ final class OriginCall: Cancellable {
     case client(NIOLoopBound<any ClientHandler>, SentRequest, since: NIODeadline)
   }
 
+  /// A request that may be sent again.
+  struct Repeatable {
+    var request: HTTPRequest
+    var body: MessageBody
+    /// Whether the connection had served another request before.
+    var isReused: Bool
+    /// Whether the next attempt needs a connection that no other request has used: another idle one may be closing as well.
+    var needsNew: Bool
+  }
+
   private struct State {
     var isCancelled = false
     var caller: Caller?
     /// The connection on which a response is awaited.
-    var connection: OriginConnection.Handle?
+    var connection: OriginReference?
     /// The place among the requests that wait for a connection.
     var ticket: Int?
-    /// What is sent again if the connection turns out to be closed.
-    var repeatable: (HTTPRequest, MessageBody)?
+    /// What is sent again if the connection turns out to be closing.
+    var repeatable: Repeatable?
+    /// Number of times that the request was sent.
+    var attempts = 0
     /// The content of the final response.
     var feed: BodyFeed?
     /// The interim response that is being written to the client.
@@ -90,7 +102,7 @@ final class OriginCall: Cancellable {
   // MARK: - The connection
 
   /// Receives responses from the connection.
-  var receiver: OriginConnection.Receiver {
+  var receiver: OriginReply.Receiver {
     { [self] in context.origin.receive($0, self) }
   }
 
@@ -104,22 +116,26 @@ final class OriginCall: Cancellable {
     }
   }
 
-  var connection: OriginConnection.Handle? { state.withLock { $0.connection } }
+  var connection: OriginReference? { state.withLock { $0.connection } }
 
   func begin(for caller: Caller) { state.withLock { $0.caller = caller } }
 
   /// Records the connection that the request is sent on.
-  ///
-  /// - Parameter repeatable: the request, if it may be sent once more.
-  func awaits(_ connection: OriginConnection.Handle, repeatable: (HTTPRequest, MessageBody)?) {
+  func awaits(_ connection: OriginReference, _ repeatable: Repeatable) {
     let isCancelled = state.withLock { state in
       (state.connection, state.repeatable) = (connection, repeatable)
+      state.attempts += 1
       return state.isCancelled
     }
     if isCancelled { connection.close() }
   }
 
-  func takeRepeatable() -> (HTTPRequest, MessageBody)? { state.withLock { $0.repeatable.take() } }
+  /// Returns the request if it may be sent again after an error.
+  func takeRepeatable(after error: OriginError) -> Repeatable? {
+    let (repeatable, attempts) = state.withLock { ($0.isCancelled ? nil : $0.repeatable.take(), $0.attempts) }
+    guard let repeatable, error.allowsRetry(repeatable, attempt: attempts) else { return nil }
+    return repeatable
+  }
 
   /// Records that the final response has arrived.
   ///

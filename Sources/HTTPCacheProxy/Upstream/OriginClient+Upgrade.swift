@@ -24,22 +24,22 @@ extension OriginClient {
   ) async throws -> UpgradeResult {
     try await admit(request, call)
     return try await counting {
-      let connection = try await connect(on: call.loop, mayBecomeTunnel: true)
-      guard !Task.isCancelled else {
-        connection.close()
+      let link = try await connect(on: call.loop, mayBecomeTunnel: true)
+      guard case .http1(let handle) = link, !Task.isCancelled else {
+        link.close()
         throw CancellationError()
       }
-      var head = ByteBuffer()
-      RequestWriter.write(
-        request, .empty, expects: false, via: "\(call.version.number) \(via)", upgrade: protocols, to: &head)
-      var pending = connection.start(head, method: request.method, isWhole: true, upgrade: protocols)
+      let (connection, sent) = (
+        handle.reference, OriginRequest(request: request, via: via(call.version), upgrade: protocols)
+      )
+      var pending = call.loop.flatSubmit { connection.start(sent) }
       while true {
         let reply = try await withTaskCancellationHandler { [pending] in
           try await pending.get()
         } onCancel: {
           connection.close()
         }
-        if reply.head.status.code == 101 { return .switched(reply.head, connection) }
+        if reply.head.status.code == 101 { return .switched(reply.head, handle) }
         guard reply.isInterim else { return .refused(final(reply, call)) }
         if reply.head.status.code != 100 {
           call.interim(reply.head)
@@ -65,21 +65,19 @@ extension OriginClient {
   }
 }
 
-extension OriginConnection.Handle {
-  /// Sends a request, as ``start(_:method:isWhole:upgrade:_:)`` does.
-  func start(
-    _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil
-  ) -> EventLoopFuture<OriginConnection.Reply> {
-    let promise = channel.eventLoop.makePromise(of: OriginConnection.Reply.self)
-    start(request, method: method, isWhole: isWhole, upgrade: upgrade) {
-      promise.completeWith($0.mapError { $0 })
-    }
+extension OriginReference {
+  /// Sends a request, as ``OriginHandler/start(_:_:)`` does.
+  ///
+  /// - Precondition: this is the event loop of the exchange.
+  func start(_ request: OriginRequest) -> EventLoopFuture<OriginReply> {
+    let promise = loop.makePromise(of: OriginReply.self)
+    handler.value.start(request) { promise.completeWith($0.mapError { $0 }) }
     return promise.futureResult
   }
 
   /// Returns the response after an interim one.
-  func next() -> EventLoopFuture<OriginConnection.Reply> {
-    let promise = channel.eventLoop.makePromise(of: OriginConnection.Reply.self)
+  func next() -> EventLoopFuture<OriginReply> {
+    let promise = loop.makePromise(of: OriginReply.self)
     next { promise.completeWith($0.mapError { $0 }) }
     return promise.futureResult
   }

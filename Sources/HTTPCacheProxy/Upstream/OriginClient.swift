@@ -28,14 +28,21 @@ final class OriginClient: Sendable {
   private let channels = OpenChannels()
   let via: String
 
-  typealias Pool = OriginPool<OriginConnection.Handle, Waiter>
+  typealias Pool = OriginPool<OriginLink, Waiter>
   /// Gets the connection, or the error, of a request that waits for a connection.
   typealias Waiter = @Sendable (Result<Grant, any Error>) -> Void
 
   /// What a request got.
   enum Grant: Sendable {
-    case reuse(OriginConnection.Handle)
+    case reuse(OriginLink)
     case connect
+
+    init(_ grant: Pool.Grant) {
+      switch grant {
+      case .reuse(let link): self = .reuse(link)
+      case .connect: self = .connect
+      }
+    }
   }
 
   /// What each request changes, so that it takes one lock at its beginning and one at its end.
@@ -62,7 +69,10 @@ final class OriginClient: Sendable {
     via = configuration.name
     state = Mutex(
       State(
-        pool: Pool(configuration.poolLimits),
+        // Until an origin that is offered HTTP/2 has refused it, requests wait for the first connection.
+        pool: Pool(
+          configuration.poolLimits,
+          capacity: configuration.offersHTTP2 ? OriginHTTP2Connection.streamLimit : 1),
         breaker: OriginBreaker(
           failures: configuration.limits.originFailures,
           interval: configuration.timeouts.originProbe.timeAmount)))
@@ -96,9 +106,13 @@ final class OriginClient: Sendable {
     send(request, body, call, isAgain: false)
   }
 
-  /// - Parameter isAgain: whether the request was lost on an idle connection.
-  private func send(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, isAgain: Bool) {
-    let admission = admit(request, call, needsNew: isAgain, isAgain: isAgain) {
+  /// - Parameters:
+  ///   - isAgain: whether the request was lost on a connection.
+  ///   - needsNew: whether it needs a connection that no other has used.
+  private func send(
+    _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, isAgain: Bool, needsNew: Bool = false
+  ) {
+    let admission = admit(request, call, needsNew: needsNew, isAgain: isAgain) {
       { [self] result in send(request, body, call, isAgain: isAgain, on: result) }
     }
     if let admission { send(request, body, call, isAgain: isAgain, on: admission) }
@@ -110,14 +124,14 @@ final class OriginClient: Sendable {
   ) {
     if !isAgain, case .success = result { statistics.originRequests.increment() }
     switch result {
-    case .success(.reuse(let connection)): exchange(request, body, call, connection, isReused: true)
+    case .success(.reuse(let link)): exchange(request, body, call, link, isReused: true)
     case .success(.connect): sendOnNewConnection(request, body, call)
     case .failure(let error): end(call, .failure(error))
     }
   }
 
   /// Handles a response, interim or final, or the error, on the event loop of the connection.
-  func receive(_ result: OriginConnection.Result, _ call: OriginCall) {
+  func receive(_ result: OriginReply.Result, _ call: OriginCall) {
     switch result {
     case .success(let reply) where reply.head.status.code == 100:
       // The server of the client's connection sends 100 itself, when the content is wanted.
@@ -134,13 +148,10 @@ final class OriginClient: Sendable {
       end(call, .success(interim))
     case .success(let reply): end(call, .success(final(reply, call)))
     case .failure(let error):
-      guard let (request, body) = call.takeRepeatable(), !call.isCancelled,
-        error.allowsRetry(request.method, hasContent: body.isInMemory)
-      else { return end(call, .failure(error)) }
-      // The origin closed the idle connection while the request was in flight (RFC 9112 §9.3.1). Make one more attempt,
-      // on a new connection: another idle one may be closing as well.
+      guard let lost = call.takeRepeatable(after: error) else { return end(call, .failure(error)) }
+      // The origin was closing the connection while the request was in flight (RFC 9112 §9.3.1), or refused the stream.
       statistics.originRetries.increment()
-      send(request, body, call, isAgain: true)
+      send(lost.request, lost.body, call, isAgain: true, needsNew: lost.needsNew)
     }
   }
 
@@ -190,56 +201,53 @@ final class OriginClient: Sendable {
   private func sendOnNewConnection(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall) {
     Task {
       do {
-        let connection = try await connect(on: call.loop)
+        let link = try await connect(on: call.loop)
         guard !call.isCancelled else {
           // The client left while the connection was being made, which cannot be cancelled: send no request.
-          connection.close()
+          abandon(link)
           throw CancellationError()
         }
-        exchange(request, body, call, connection, isReused: false)
+        exchange(request, body, call, link, isReused: false)
       } catch {
         end(call, .failure(error))
       }
     }
   }
 
-  /// - Parameter isReused: whether the connection was idle, so that the request may be sent again.
+  /// - Parameter isReused: whether the connection has served another request.
   private func exchange(
-    _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, _ connection: OriginConnection.Handle,
-    isReused: Bool
+    _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, _ link: OriginLink, isReused: Bool
   ) {
+    let loop = link.channel.eventLoop
+    guard loop.inEventLoop else {
+      // A miss is usually on this event loop.
+      return loop.execute { [self] in exchange(request, body, call, link, isReused: isReused) }
+    }
+    let reference = link.begin()
+    var needsNew = false
+    if case .http1 = link { needsNew = true }
+    call.awaits(
+      reference,
+      OriginCall.Repeatable(request: request, body: body, isReused: isReused, needsNew: needsNew))
     let isWhole = body.isInMemory
-    let write = { [via] (buffer: inout ByteBuffer) in
-      RequestWriter.write(
-        request, body, expects: call.expectsContinue && !isWhole, via: "\(call.version.number) \(via)",
-        to: &buffer)
-      body.withBytes { $0.withUnsafeBytes { _ = buffer.writeBytes($0) } }
-    }
-    var bytes = ByteBuffer()
-    if connection.channel.eventLoop.inEventLoop {
-      // The connection takes them at once.
-      let output = OutputBuffer.current
-      write(&output.bytes)
-      bytes = output.take()
-    } else {
-      write(&bytes)
-    }
-    call.awaits(connection, repeatable: isReused ? (request, body) : nil)
-    if isWhole { return connection.start(bytes, method: request.method, isWhole: true, call.receiver) }
+    let sent = OriginRequest(
+      request: request, body: body, expects: call.expectsContinue && !isWhole, via: via(call.version))
+    if isWhole { return reference.handler.value.start(sent, call.receiver) }
     // Whether the content is wanted.
-    let isWanted = call.expectsContinue ? connection.channel.eventLoop.makePromise(of: Bool.self) : nil
-    connection.start(bytes, method: request.method, isWhole: false) { [call] result in
+    let isWanted = call.expectsContinue ? loop.makePromise(of: Bool.self) : nil
+    reference.handler.value.start(sent) { [call] result in
       isWanted?.succeed((try? result.get())?.isInterim ?? false)
       call.receiver(result)
     }
-    sendContent(body, connection, when: isWanted)
+    sendContent(body, reference, when: isWanted)
   }
+
+  func via(_ version: HTTPVersion) -> String { "\(version.number) \(via)" }
 
   /// Sends the content while the response is awaited.
   private func sendContent(
-    _ body: MessageBody, _ connection: OriginConnection.Handle, when isWanted: EventLoopPromise<Bool>?
+    _ body: MessageBody, _ connection: OriginReference, when isWanted: EventLoopPromise<Bool>?
   ) {
-    let isChunked = body.length == nil
     let sending = Task { [settings] in
       do {
         // Content that was read is gone: do not read it if the request was not sent, because the second attempt needs
@@ -247,19 +255,14 @@ final class OriginClient: Sendable {
         guard try await connection.isSending() else { return }
         if let isWanted {
           let time = settings.value.timeouts.expect.timeAmount
-          let timer = connection.channel.eventLoop.scheduleTask(in: time) { isWanted.succeed(true) }
+          let timer = connection.loop.scheduleTask(in: time) { isWanted.succeed(true) }
           defer { timer.cancel() }
           // The origin has responded without the content: the connection ends with the response.
           guard try await isWanted.futureResult.get() else { return }
         }
         for try await chunk in body where !chunk.isEmpty {
-          var bytes = connection.channel.allocator.buffer(capacity: chunk.count + 24)
-          if isChunked { bytes.writeString(String(chunk.count, radix: 16) + "\r\n") }
-          bytes.writeBytes(chunk)
-          if isChunked { bytes.writeString("\r\n") }
-          try await connection.send(bytes)
+          try await connection.send(ByteBuffer(bytes: chunk))
         }
-        if isChunked { try await connection.send(ByteBuffer(string: "0\r\n\r\n")) }
         connection.finishSending()
       } catch {
         // The client stopped sending, or the content is no longer wanted: half a request is invalid.
@@ -269,7 +272,7 @@ final class OriginClient: Sendable {
     connection.attach(sending)
   }
 
-  func final(_ reply: OriginConnection.Reply, _ call: OriginCall) -> TransportResponse {
+  func final(_ reply: OriginReply, _ call: OriginCall) -> TransportResponse {
     switch reply.content {
     case .none:
       call.received(nil)
@@ -310,7 +313,9 @@ final class OriginClient: Sendable {
   /// Returns why the origin accepts no connection; `nil` if it does.
   private func probeKind() async -> OriginError.Kind? {
     do throws(OriginError) {
-      try await open(on: group.any(), within: OriginHealth.probeTime, mayBecomeTunnel: false).close()
+      let encryptions = state.withLock { $0.encryptions }
+      try await open(on: group.any(), within: OriginHealth.probeTime, encryptions, mayBecomeTunnel: false)
+        .close()
       return nil
     } catch {
       return error.kind
@@ -338,30 +343,35 @@ final class OriginClient: Sendable {
 
   /// Sends a probe, if one is due.
   private func sendProbe() {
-    let authority = settings.value.origin.description
+    let (authority, loop) = (settings.value.origin.description, group.any())
     let (request, next): (HTTPRequest?, NIODeadline?) = state.withLock { state in
       guard !state.isClosed, let request = state.breaker.probeBegan(authority: authority, at: now) else {
         return (nil, nil)
       }
       // All connections are in use: their requests are probes, too.
-      guard state.pool.takePlace() else { return (nil, state.breaker.probeEnded(at: now)) }
+      guard state.pool.takePlace(on: ObjectIdentifier(loop)) else {
+        return (nil, state.breaker.probeEnded(at: now))
+      }
       return (request, nil)
     }
     if let next { sendProbe(at: next) }
     guard let request else { return }
     Task { [self] in
       // What it finds is recorded as the result of any request is.
-      try? await counting { try await ask(request) }
+      try? await counting { try await ask(request, on: loop) }
       if let next = state.withLock({ $0.breaker.probeEnded(at: now) }) { sendProbe(at: next) }
     }
   }
 
   /// Waits for the head of a response. After that, the connection serves other requests.
-  private func ask(_ request: HTTPRequest) async throws {
-    let connection = try await connect(on: group.any())
-    var head = ByteBuffer()
-    RequestWriter.write(request, .empty, expects: false, via: "1.1 \(via)", to: &head)
-    var reply = try await connection.start(head, method: request.method, isWhole: true).get()
+  private func ask(_ request: HTTPRequest, on loop: any EventLoop) async throws {
+    let link = try await connect(on: loop)
+    let sent = OriginRequest(request: request, via: via(.http11))
+    let (connection, first) = try await loop.submit {
+      let connection = link.begin()
+      return (connection, connection.start(sent))
+    }.get()
+    var reply = try await first.get()
     while reply.isInterim { reply = try await connection.next().get() }
   }
 
@@ -370,6 +380,8 @@ final class OriginClient: Sendable {
   /// The state of the connections and of the origin, as the admin port shows it.
   struct Figures {
     var connections: Int
+    /// Requests on connections of HTTP/2.
+    var streams: Int
     /// Maximum connections.
     var limit: Int?
     /// Requests that wait for a connection.
@@ -381,28 +393,41 @@ final class OriginClient: Sendable {
   var figures: Figures {
     state.withLock { state in
       Figures(
-        connections: state.pool.connections, limit: state.pool.limits.connections,
+        connections: state.pool.connections, streams: state.pool.sharing,
+        limit: state.pool.limits.connections,
         waiting: state.pool.waiting, cause: state.breaker.cause)
     }
   }
 
   private func update(_ configuration: ProxyConfiguration) {
-    let (granted, change, idle): ([Waiter], OriginBreaker.Change, [OriginConnection.Handle]) = state.withLock
-    {
-      state in
-      var idle: [OriginConnection.Handle] = []
+    let (outcome, change): (Pool.Outcome, OriginBreaker.Change) = state.withLock { state in
+      var retired: [OriginLink] = []
       if configuration.originTLS != nil {
         state.encryptions += 1
-        idle = state.pool.removeIdle()
+        retired = state.pool.retireAll()
       }
       let change = state.breaker.update(
         failures: configuration.limits.originFailures,
         interval: configuration.timeouts.originProbe.timeAmount, at: now)
-      return (state.pool.update(configuration.poolLimits), change, idle)
+      var outcome = state.pool.update(configuration.poolLimits, at: now)
+      outcome.closing += retired
+      return (outcome, change)
     }
-    for connection in idle { connection.close() }
     report(change)
-    for waiter in granted { waiter(.success(.connect)) }
+    perform(outcome)
+  }
+
+  /// Lets requests in that waited, and closes connections.
+  private func perform(_ outcome: Pool.Outcome) {
+    for link in outcome.closing { link.close() }
+    for (waiter, grant) in outcome.granted {
+      guard case .reuse(let link) = grant else {
+        waiter(.success(.connect))
+        continue
+      }
+      // Not before the connection has delivered the response that it has read.
+      link.channel.eventLoop.execute { waiter(.success(.reuse(link))) }
+    }
   }
 
   // MARK: - Connections
@@ -417,15 +442,14 @@ final class OriginClient: Sendable {
   func admit(
     _ request: HTTPRequest, _ call: OriginCall, needsNew: Bool, isAgain: Bool = false, waiter: () -> Waiter
   ) -> Result<Grant, any Error>? {
-    let (now, loop) = (self.now, call.loop)
+    let (now, loop) = (self.now, ObjectIdentifier(call.loop))
     let admission: Result<Pool.Admission, OriginError> = state.withLock { state in
       // The event loops may be gone, and would never answer.
       if state.isClosed { return .failure(OriginError(.destinationUnavailable, "the proxy has stopped")) }
       if let error = state.breaker.refusal(of: request, at: now) { return .failure(error) }
       return .success(
         state.pool.request(
-          needsNew: needsNew, isAgain: isAgain, at: now, prefers: { $0.channel.eventLoop === loop },
-          waiter: waiter))
+          needsNew: needsNew, isAgain: isAgain, on: loop, at: now, waiter: waiter))
     }
     switch admission {
     case .failure(let error):
@@ -435,8 +459,7 @@ final class OriginClient: Sendable {
       for connection in admission.closing { connection.close() }
       if let timer = admission.timer { expire(at: timer) }
       switch admission.decision {
-      case .grant(.reuse(let connection)): return .success(.reuse(connection))
-      case .grant(.connect): return .success(.connect)
+      case .grant(let grant): return .success(Grant(grant))
       case .wait(let ticket):
         if call.waits(ticket) { leave(ticket) }
         return nil
@@ -480,14 +503,34 @@ final class OriginClient: Sendable {
 
   /// - Parameter encryption: the number of ``State/encryptions`` when the connection was made.
   private func checkIn(_ connection: OriginConnection.Handle, _ encryption: Int) {
-    let now = self.now
-    let (waiter, closing): (Waiter?, [OriginConnection.Handle]) = state.withLock { state in
-      state.isClosed || state.encryptions != encryption
-        ? (nil, [connection]) : state.pool.returned(connection, at: now)
+    let (now, link) = (self.now, OriginLink.http1(connection))
+    perform(
+      state.withLock { state in
+        state.isClosed || state.encryptions != encryption
+          ? Pool.Outcome(closing: [link]) : state.pool.returned(link, at: now)
+      })
+  }
+
+  /// Records what a connection of HTTP/2 has reported.
+  private func handle(_ event: OriginHTTP2Connection.Event, _ connection: OriginHTTP2Connection.Handle) {
+    let (now, link) = (self.now, OriginLink.http2(connection))
+    perform(
+      state.withLock { state in
+        switch event {
+        case .limit(let limit): return state.pool.limitChanged(of: link, to: limit, at: now)
+        case .requestEnded: return state.pool.requestEnded(on: link, at: now)
+        case .retired: return Pool.Outcome(closing: state.pool.retire(link) ? [link] : [])
+        case .idleForLong: return Pool.Outcome(closing: state.pool.retireIdle(link) ? [link] : [])
+        }
+      })
+  }
+
+  /// Gives up a connection that was made for a request.
+  private func abandon(_ link: OriginLink) {
+    switch link {
+    case .http1: link.close()
+    case .http2(let connection): handle(.requestEnded, connection)
     }
-    for connection in closing { connection.close() }
-    // Not before the connection has delivered the response that it has read.
-    if let waiter { connection.channel.eventLoop.execute { waiter(.success(.reuse(connection))) } }
   }
 
   /// Removes an idle connection that was closed.
@@ -496,37 +539,67 @@ final class OriginClient: Sendable {
     _ = state.withLock { $0.pool.forget { $0.channel === channel } }
   }
 
-  /// Releases the place of a connection that is closed, or could not be made.
-  private func release() {
-    state.withLock { $0.pool.ended() }?(.success(.connect))
-  }
-
   /// Makes a connection that has a place in the pool, and releases that if it fails, or when the connection is closed.
   ///
-  /// - Parameter mayBecomeTunnel: whether each direction may end by itself.
-  func connect(on loop: any EventLoop, mayBecomeTunnel: Bool = false) async throws -> OriginConnection.Handle
-  {
+  /// - Parameter mayBecomeTunnel: whether each direction may end by itself. Then it is one of HTTP/1.1.
+  func connect(on loop: any EventLoop, mayBecomeTunnel: Bool = false) async throws -> OriginLink {
+    let encryptions = state.withLock { $0.encryptions }
     do throws(OriginError) {
-      let connection = try await open(
-        on: loop, within: settings.value.timeouts.connect, mayBecomeTunnel: mayBecomeTunnel)
-      // Not of each channel that is made: a name with several addresses makes several for one connection.
-      connection.channel.closeFuture.whenComplete { [weak self] _ in self?.release() }
-      return connection
+      let link = try await open(
+        on: loop, within: settings.value.timeouts.connect, encryptions, mayBecomeTunnel: mayBecomeTunnel)
+      // On its event loop, so that the connection reports nothing before the pool knows it.
+      loop.execute { [self] in
+        opened(link, encryptions, mayBecomeTunnel: mayBecomeTunnel)
+        // Not of each channel that is made: a name with several addresses makes several for one connection.
+        link.channel.closeFuture.whenComplete { [weak self] _ in self?.closed(link) }
+      }
+      return link
     } catch {
-      release()
+      failed(error, on: loop)
       throw error
     }
+  }
+
+  private func opened(_ link: OriginLink, _ encryption: Int, mayBecomeTunnel: Bool) {
+    let (now, loop) = (self.now, link.loop)
+    perform(
+      state.withLock { state in
+        switch link {
+        case .http1: return state.pool.opened(mayBecomeTunnel ? .unasked : .exclusive, on: loop, at: now)
+        case .http2(let handle):
+          let connection = handle.connection.value
+          var outcome = state.pool.opened(.shared(link, limit: connection.limit), on: loop, at: now)
+          if connection.isRetired || state.encryptions != encryption, state.pool.retire(link) {
+            outcome.closing.append(link)
+          }
+          return outcome
+        }
+      })
+  }
+
+  private func closed(_ link: OriginLink) {
+    let now = self.now
+    perform(state.withLock { $0.pool.closed(link, at: now) })
+  }
+
+  private func failed(_ error: OriginError, on loop: any EventLoop) {
+    let now = self.now
+    let (outcome, waiting): (Pool.Outcome, [Waiter]) = state.withLock { state in
+      let outcome = state.pool.failed(on: ObjectIdentifier(loop), at: now)
+      return (outcome, state.pool.waitsInVain ? state.pool.removeWaiting() : [])
+    }
+    perform(outcome)
+    for waiter in waiting { waiter(.failure(error)) }
   }
 
   /// Makes a connection, encrypted if the origin wants it.
   ///
   /// - Parameter time: the time for the connection and the handshake.
   private func open(
-    on loop: any EventLoop, within time: Duration, mayBecomeTunnel: Bool
-  ) async throws(OriginError) -> OriginConnection.Handle {
+    on loop: any EventLoop, within time: Duration, _ encryptions: Int, mayBecomeTunnel: Bool
+  ) async throws(OriginError) -> OriginLink {
     let configuration = settings.value
-    let encryptions = state.withLock { $0.encryptions }
-    let encryption = settings.encryption.origin
+    let encryption = mayBecomeTunnel ? settings.encryption.originTunnels : settings.encryption.origin
     let (limits, deadline) = (configuration.limits.head, loop.now + time.timeAmount)
     var timeouts = configuration.timeouts
     timeouts.originIdle = timeouts.originIdleTime(isEncrypted: encryption != nil)
@@ -539,26 +612,43 @@ final class OriginClient: Sendable {
       .channelOption(.maxMessagesPerRead, value: 1)
     let origin = configuration.origin
     do {
-      let (connection, encrypted) = try await bootstrap.connect(host: origin.host, port: origin.port) {
+      let opening = try await bootstrap.connect(host: origin.host, port: origin.port) {
         [timeouts] channel in
         channel.eventLoop.makeCompletedFuture {
           guard channels.add(channel) else { throw ChannelError.ioOnClosedChannel }
           let reads = ReadBuffer.current
           try channel.syncOptions?.setOption(
             .recvAllocator, value: TransitReadAllocator(transit: transit, shared: reads, first: 4 << 10))
-          let encrypted = try encryption?.encrypt(channel, to: origin.host, by: deadline)
-          let connection = OriginConnection(
-            channel: channel, limits: limits, timeouts: timeouts, transit: transit, reads: reads,
-            onIdle: { [weak self] in
-              if let self { self.checkIn($0, encryptions) } else { $0.close() }
-            },
-            onEnd: { [weak self] in self?.forget($0) })
-          try channel.pipeline.syncOperations.addHandler(connection)
-          return (connection.handle(), encrypted)
+          func install(_ version: HTTPVersion) throws -> EventLoopFuture<OriginLink> {
+            guard version != .http2 else {
+              return try OriginHTTP2Connection.add(
+                to: channel, by: deadline, limits: limits, timeouts: timeouts, transit: transit,
+                scheme: encryption == nil ? "http" : "https"
+              ) { [weak self] (connection, event) in
+                guard let self else { return connection.channel.close(promise: nil) }
+                self.handle(event, connection)
+              }.map { OriginLink.http2($0) }
+            }
+            let connection = OriginConnection(
+              channel: channel, limits: limits, timeouts: timeouts, transit: transit, reads: reads,
+              onIdle: { [weak self] in
+                if let self { self.checkIn($0, encryptions) } else { $0.reference.close() }
+              },
+              onEnd: { [weak self] in self?.forget($0) })
+            try channel.pipeline.syncOperations.addHandler(connection)
+            return channel.eventLoop.makeSucceededFuture(.http1(connection.handle()))
+          }
+          guard let encryption else {
+            let isHTTP2 = configuration.originHTTP2 == .always && !mayBecomeTunnel
+            return try install(isHTTP2 ? .http2 : .http11)
+          }
+          // Before the first bytes after the handshake.
+          return try encryption.encrypt(channel, to: origin.host, by: deadline).assumeIsolated()
+            .flatMapThrowing { try install($0.protocolName == "h2" ? .http2 : .http11) }
+            .nonisolated().flatMap { $0 }
         }
       }
-      _ = try await encrypted?.get()
-      return connection
+      return try await opening.get()
     } catch {
       throw OriginError(connectingTo: origin, within: time, error)
     }
@@ -568,7 +658,7 @@ final class OriginClient: Sendable {
   func close() async {
     let (idle, waiting) = state.withLock { state in
       state.isClosed = true
-      return (state.pool.removeIdle(), state.pool.removeWaiting())
+      return (state.pool.retireAll(), state.pool.removeWaiting())
     }
     for connection in idle { connection.close() }
     for waiter in waiting {
@@ -578,11 +668,15 @@ final class OriginClient: Sendable {
   }
 }
 
-extension OriginConnection.Handle: PooledConnection {
-  func isUsable(at now: NIODeadline) -> Bool { channel.isActive && deadline > now }
-}
-
 extension ProxyConfiguration {
+  fileprivate var offersHTTP2: Bool {
+    switch originHTTP2 {
+    case .never: false
+    case .withTLS: originTLS != nil
+    case .always: true
+    }
+  }
+
   fileprivate var poolLimits: OriginClient.Pool.Limits {
     OriginClient.Pool.Limits(
       connections: limits.originConnections, idle: limits.idleOriginConnections, queue: limits.originQueue,

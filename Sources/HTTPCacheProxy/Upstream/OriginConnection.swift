@@ -16,36 +16,15 @@ import NIOPosix
   import Musl
 #endif
 
-/// One connection to the origin: one request at a time, and the responses to it.
+/// One connection of HTTP/1.1 to the origin: one request at a time, and the responses to it.
 ///
 /// ``OriginConnectionStateMachine`` decides what the protocol requires. This handler has the bytes, the channel and the
 /// timer. It reports events, and performs the actions that the machine returns.
 ///
 /// The handler lives on its event loop; its ``Handle`` may be used from any thread.
-final class OriginConnection: ChannelInboundHandler {
+final class OriginConnection: ChannelInboundHandler, OriginHandler {
   typealias InboundIn = ByteBuffer
   typealias Machine = OriginConnectionStateMachine
-
-  /// The head of a response, interim or final. After an interim response, ``Handle/next()`` returns the next response.
-  struct Reply: Sendable {
-    enum Content: Sendable {
-      case none
-      /// Small content that has arrived with the head, or soon after it: it is stored and sent as one, without a reader and
-      /// its waiting.
-      case whole([UInt8])
-      case arriving(BodyFeed, length: Int?)
-    }
-
-    var head: HTTPResponse
-    var content = Content.none
-
-    /// Whether another response follows this one.
-    var isInterim: Bool { head.status.kind == .informational }
-  }
-
-  typealias Result = Swift.Result<Reply, OriginError>
-  /// Gets a response, or the error, on the event loop of the connection.
-  typealias Receiver = @Sendable (Result) -> Void
 
   let channel: any Channel
   private let liveCount = LiveCount(.originConnection)
@@ -63,8 +42,10 @@ final class OriginConnection: ChannelInboundHandler {
   private var reader: HeadReader
   /// The request in flight, or the last one.
   private var request = Machine.Request()
+  /// Whether the content of the request is sent in chunks (RFC 9112 §7.1).
+  private var isChunked = false
   /// Gets the response that is awaited.
-  private var receiver: Receiver?
+  private var receiver: OriginReply.Receiver?
   /// A response whose small content is awaited: the length of the content, and when the response is delivered without it.
   private var held: (head: HTTPResponse, length: Int, end: NIODeadline)?
   /// The content of a response that is still arriving.
@@ -95,89 +76,41 @@ final class OriginConnection: ChannelInboundHandler {
   /// The event loop's time, which tests can set.
   private var now: NIODeadline { channel.eventLoop.now }
 
-  /// A reference to a connection for other threads.
+  /// A connection that is ready for a request, for other threads.
   struct Handle: Sendable {
     let channel: any Channel
     let connection: NIOLoopBound<OriginConnection>
+    /// The exchange that the handle is for.
+    let reference: OriginReference
     /// The time after which the connection must not be used.
     let deadline: NIODeadline
-    /// The exchange that the handle is for.
-    let exchange: Int
-
-    /// Runs on the event loop, unless the exchange is finished: the connection may then serve another request.
-    private func during(_ body: @escaping @Sendable (OriginConnection) -> Void) {
-      channel.eventLoop.execute {
-        if connection.value.machine.exchanges == exchange { body(connection.value) }
-      }
-    }
-
-    /// Sends a request's head, together with its content if that is in memory.
-    ///
-    /// - Parameters:
-    ///   - isWhole: whether no content follows through ``OriginConnection/Handle/send(_:)``.
-    ///   - upgrade: the protocols that the origin may switch to, which it does with 101 (Switching Protocols).
-    ///   - receiver: gets the response.
-    func start(
-      _ request: ByteBuffer, method: HTTPRequest.Method, isWhole: Bool, upgrade: String? = nil,
-      _ receiver: @escaping Receiver
-    ) {
-      let properties = Machine.Request(method: method, isWhole: isWhole, upgrade: upgrade)
-      // A miss usually runs on this event loop.
-      if channel.eventLoop.inEventLoop {
-        connection.value.start(request, properties, receiver)
-      } else {
-        channel.eventLoop.execute { connection.value.start(request, properties, receiver) }
-      }
-    }
-
-    /// Waits for the response after an interim one. The connection is read further only now.
-    func next(_ receiver: @escaping Receiver) {
-      channel.eventLoop.execute { connection.value.next(receiver) }
-    }
-
-    /// Sets the task that sends the content of the request: it is cancelled when the connection ends.
-    func attach(_ sending: Task<Void, Never>) {
-      during { $0.attach(sending) }
-    }
-
-    /// Whether the request's head was written, and the connection takes the content.
-    func isSending() async throws -> Bool {
-      try await channel.eventLoop.submit { connection.value.machine.isSending }.get()
-    }
-
-    /// Sends a piece of the request's content; waits until it is written.
-    func send(_ bytes: ByteBuffer) async throws {
-      try await channel.eventLoop.flatSubmit { connection.value.send(bytes) }.get()
-    }
-
-    /// Marks the request as complete.
-    func finishSending() {
-      during { $0.finishSending() }
-    }
-
-    /// Cancels the exchange. Closing only the channel is not enough: content that ends with the connection would count
-    /// as complete.
-    func close() {
-      during {
-        $0.close(OriginError(.connectionTerminated, "the proxy closed the connection", isByProxy: true))
-      }
-    }
   }
 
   func handle() -> Handle {
     Handle(
       channel: channel, connection: NIOLoopBound(self, eventLoop: channel.eventLoop),
-      deadline: machine.idleDeadline ?? now, exchange: machine.exchanges)
+      reference: OriginReference(self, on: channel.eventLoop), deadline: machine.idleDeadline ?? now)
   }
+
+  var exchanges: Int { machine.exchanges }
+
+  func isSending() -> Bool { machine.isSending }
 
   // MARK: - Requests
 
-  private func start(_ bytes: ByteBuffer, _ request: Machine.Request, _ receiver: @escaping Receiver) {
+  func start(_ request: OriginRequest, _ receiver: @escaping OriginReply.Receiver) {
+    // The connection takes the bytes at once.
+    let output = OutputBuffer.current
+    RequestWriter.write(request, to: &output.bytes)
+    request.body.withBytes { $0.withUnsafeBytes { _ = output.bytes.writeBytes($0) } }
+    let bytes = output.take()
+    let properties = request.properties
     uptake = request.isWhole && bytes.readableBytes <= Self.smallRequest ? nil : makeUptake()
     do throws(OriginError) {
       let deadline = try machine.requestStarted(
-        request, isLarge: uptake != nil, isActive: channel.isActive, isEnding: isEnding, at: now)
-      self.request = request
+        properties, isLarge: uptake != nil, isActive: channel.isActive, isEnding: isEnding, at: now)
+      self.request = properties
+      isChunked = request.body.length == nil
       self.receiver = receiver
       armTimer(by: deadline)
       channel.write(bytes, promise: nil)
@@ -198,12 +131,6 @@ final class OriginConnection: ChannelInboundHandler {
   /// Maximum bytes of a request that an origin takes at once: others cost a system call more.
   private static let smallRequest = 64 << 10
 
-  /// Maximum bytes of ``Reply/Content/whole(_:)``: what one read from the socket usually returns.
-  private static let smallContent = 64 << 10
-  /// Maximum time that the head of a response waits for small content. Many origins write the two one after the other. A
-  /// task for the content takes three times the time of the rest.
-  private static let holdingTime = TimeAmount.milliseconds(5)
-
   /// Whether the kernel knows that the origin has closed the connection, before the event loop has noticed.
   ///
   /// A request that must not be sent twice is lost on such a connection, and any other costs a second attempt.
@@ -221,13 +148,18 @@ final class OriginConnection: ChannelInboundHandler {
     #endif
   }
 
-  private func attach(_ task: Task<Void, Never>) {
+  func attach(_ task: Task<Void, Never>) {
     if machine.isSending { sending = task } else { task.cancel() }
   }
 
-  private func send(_ bytes: ByteBuffer) -> EventLoopFuture<Void> {
+  func send(_ bytes: ByteBuffer) -> EventLoopFuture<Void> {
     machine.uploadChanged(to: .awaitsOrigin, at: now)
-    let written = channel.writeAndFlush(bytes)
+    if isChunked {
+      channel.write(ByteBuffer(string: String(bytes.readableBytes, radix: 16) + "\r\n"), promise: nil)
+    }
+    let written = channel.write(bytes)
+    if isChunked { channel.write(ByteBuffer(string: "\r\n"), promise: nil) }
+    channel.flush()
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
     written.whenComplete { _ in
       bound.value.machine.uploadChanged(to: .awaitsClient, at: bound.value.now)
@@ -235,7 +167,8 @@ final class OriginConnection: ChannelInboundHandler {
     return written
   }
 
-  private func finishSending() {
+  func finishSending() {
+    if isChunked, machine.isSending { channel.writeAndFlush(ByteBuffer(string: "0\r\n\r\n"), promise: nil) }
     machine.uploadChanged(to: .nothing, at: now)
     sending = nil
   }
@@ -262,7 +195,7 @@ final class OriginConnection: ChannelInboundHandler {
     }
   }
 
-  private func next(_ receiver: @escaping Receiver) {
+  func next(_ receiver: @escaping OriginReply.Receiver) {
     do throws(OriginError) {
       try machine.nextRequested()
     } catch {
@@ -277,7 +210,7 @@ final class OriginConnection: ChannelInboundHandler {
 
   private func process() {
     // The reply comes after what has arrived of its content, so that a small response is whole.
-    var awaited: (Receiver?, Reply)?
+    var awaited: (OriginReply.Receiver?, OriginReply)?
     defer { if let (receiver, reply) = awaited { receiver?(.success(reply)) } }
     do throws(MessageFault) {
       while true {
@@ -294,7 +227,7 @@ final class OriginConnection: ChannelInboundHandler {
             guard let bytes = buffer.readBytes(length: held.length) else { return armTimer(by: held.end) }
             self.held = nil
             finish()
-            awaited = (receiver.take(), Reply(head: held.head, content: .whole(bytes)))
+            awaited = (receiver.take(), OriginReply(head: held.head, content: .whole(bytes)))
             continue
           }
           guard let event = try content?.decoder.next(from: &buffer) else { return }
@@ -314,21 +247,22 @@ final class OriginConnection: ChannelInboundHandler {
   }
 
   /// Reads the head; `nil` until it has arrived.
-  private func readHead() throws(MessageFault) -> Reply? {
+  private func readHead() throws(MessageFault) -> OriginReply? {
     guard let length = try reader.findEnd(in: buffer), let bytes = buffer.readSlice(length: length) else {
       return nil
     }
     let (head, minorVersion) = try reader.response(bytes)
     reader.reset()
-    var response = Reply(head: head)
-    switch try machine.headReceived(head, minorVersion: minorVersion, bytes: length, to: request, at: now) {
+    var response = OriginReply(head: head)
+    let version = minorVersion == 1 ? HTTPVersion.http11 : .http10
+    switch try machine.headReceived(head, version, bytes: length, to: request, at: now) {
     case .deliverInterim: break
     case .switchProtocols: stopTimer()
     case .deliver(let framing):
       if framing == .none || framing == .length(0) {
         finish()
-      } else if let length = framing.length, length <= Self.smallContent {
-        held = (head, length, now + Self.holdingTime)
+      } else if let length = framing.length, length <= OriginReply.smallContent {
+        held = (head, length, now + OriginReply.holdingTime)
       } else {
         response.content = .arriving(beginContent(framing), length: framing.length)
         // The time between two pieces may be shorter than that of the head.
@@ -350,7 +284,7 @@ final class OriginConnection: ChannelInboundHandler {
     guard let (head, length, _) = held.take() else { return }
     let feed = beginContent(.length(length))
     if case .data(let bytes)? = try? content?.decoder.next(from: &buffer) { feed.push(bytes) }
-    receiver.take()?(.success(Reply(head: head, content: .arriving(feed, length: length))))
+    receiver.take()?(.success(OriginReply(head: head, content: .arriving(feed, length: length))))
   }
 
   private func makeFeed() -> BodyFeed {
@@ -406,7 +340,7 @@ final class OriginConnection: ChannelInboundHandler {
     end(machine.inputEnded(hasBytes: buffer.readableBytes > 0))
   }
 
-  private func close(_ error: OriginError?) {
+  func close(_ error: OriginError?) {
     end(machine.end(error, hasBytes: buffer.readableBytes > 0))
   }
 

@@ -5,12 +5,13 @@ import HTTPCacheEngine
 import HTTPTypes
 import NIOCore
 
-/// Decides what a connection to the origin does: it receives events, and returns actions.
+/// Decides what a connection of HTTP/1.1 to the origin does, or a stream of HTTP/2, which serves one request: it receives
+/// events, and returns actions.
 ///
 /// It holds the rules of a connection (RFC 9112 §9): what is read next, whether the connection persists, whether a lost
 /// request may be sent again, what the end of the input means, and which side must act when the timer fires. It has no
-/// bytes, no channel and no clock, so that tests run it without sockets. ``OriginConnection`` reports the events of its
-/// channel, and performs the actions.
+/// bytes, no channel and no clock, so that tests run it without sockets. ``OriginConnection`` or ``OriginStream`` reports the
+/// events of its channel, and performs the actions.
 ///
 /// ```
 ///  ┌──► idle ──► head ◄──► interim
@@ -177,6 +178,11 @@ struct OriginConnectionStateMachine {
     progress = now
   }
 
+  /// Records that the origin has taken a part of the request.
+  mutating func requestTaken(at now: NIODeadline) {
+    if exchange?.response == .head { progress = now }
+  }
+
   // MARK: - Responses
 
   /// Handles received bytes.
@@ -201,7 +207,7 @@ struct OriginConnectionStateMachine {
   ///
   /// - Parameter count: number of its bytes.
   mutating func headReceived(
-    _ head: HTTPResponse, minorVersion: Int, bytes count: Int, to request: Request, at now: NIODeadline
+    _ head: HTTPResponse, _ version: HTTPVersion, bytes count: Int, to request: Request, at now: NIODeadline
   ) throws(MessageFault) -> HeadAction {
     guard var exchange else { return .fail(Self.noResponse) }
     if head.status.code == 101 {
@@ -227,12 +233,14 @@ struct OriginConnectionStateMachine {
       return .fail(Self.idleEnded(.unanswered))
     }
     progress = now
-    let framing = try Framing(response: head, to: request.method)
+    var framing = try Framing(response: head, to: request.method)
+    // A stream ends its content itself.
+    if version == .http2, framing == .untilClose { framing = .chunked }
     if let hint = head.keepAliveSeconds {
       // One second before the origin closes it, so that it does not close during a request.
       idleLimit = Swift.min(longestIdle, .seconds(Swift.max(0, hint - 1)))
     }
-    let persistence = minorVersion == 1 && !closes ? Exchange.Persistence.persists : .closes
+    let persistence = version != .http10 && !closes ? Exchange.Persistence.persists : .closes
     self.exchange?.response = .content(framing == .untilClose ? .endsContent : persistence)
     return .deliver(framing)
   }
@@ -309,7 +317,7 @@ struct OriginConnectionStateMachine {
     case .interim: return .quietly
     case .head:
       var error = error ?? Self.noResponse
-      if exchange?.interimCount == 0, !hasBytes { error.reach = .unanswered }
+      if error.reach != .unsent, exchange?.interimCount == 0, !hasBytes { error.reach = .unanswered }
       return .head(error)
     case .content(.endsContent) where error == nil: return .content(nil)
     case .content:

@@ -58,6 +58,7 @@ extension OriginError {
       default: break
       }
     case let error as TLSFailure: return (Kind(error.kind), ": \(error)")
+    case let error as OriginError: return (error.kind, ": \(error)")
     default: break
     }
     return (.connectionRefused, ": \(error)")

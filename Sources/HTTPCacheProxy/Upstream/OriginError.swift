@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCaching
 import HTTPTypes
 
 /// Why the origin sent no response, in the terms of `Proxy-Status` (RFC 9209 §2.3).
@@ -27,7 +28,7 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
 
   /// The known progress of a request.
   enum Reach: Sendable, CaseIterable {
-    /// No byte was written.
+    /// No byte was written, or the origin says that it has not looked at the request.
     case unsent
     /// The request was written, and the connection ended before the first byte of a response.
     case unanswered
@@ -70,17 +71,24 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Whether a request on a reused connection may be sent again, on a new connection.
+  /// Maximum times that a request is sent, if the origin never looks at it: two connections may end at the same time.
+  static let attempts = 3
+
+  /// Whether a request may be sent again, on another connection.
   ///
-  /// An origin may close an idle connection at any time, also while a request is in flight (RFC 9112 §9.5). A request
-  /// that was not sent was not applied, whatever its method. Otherwise the request must be idempotent, its content must
-  /// still be available, and no part of a response may have arrived (RFC 9110 §9.2.2). The proxy cannot know whether
-  /// such an origin has read the request: it may get an idempotent request twice.
-  func allowsRetry(_ method: HTTPRequest.Method, hasContent: Bool) -> Bool {
-    guard kind == .connectionTerminated else { return false }
+  /// An origin may close a connection that serves many requests at any time, also while a request is in flight (RFC 9112
+  /// §9.5). A request that was not sent was not applied, whatever its method, nor was one that a stream of HTTP/2 was refused
+  /// for (RFC 9113 §8.7). Otherwise the request must be idempotent, its content must still be available, and no part of a
+  /// response may have arrived (RFC 9110 §9.2.2). The proxy cannot know whether such an origin has read the request: it may
+  /// get an idempotent request twice.
+  ///
+  /// - Parameter attempt: number of times that it was sent.
+  func allowsRetry(_ request: OriginCall.Repeatable, attempt: Int) -> Bool {
+    guard kind == .connectionTerminated, !isByProxy else { return false }
     return switch reach {
-    case .unsent: true
-    case .unanswered: method.isIdempotent && hasContent
+    case .unsent: attempt < Self.attempts
+    case .unanswered:
+      attempt == 1 && request.isReused && request.request.method.isIdempotent && request.body.isInMemory
     case .answered: false
     }
   }

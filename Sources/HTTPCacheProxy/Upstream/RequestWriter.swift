@@ -7,22 +7,13 @@ import NIOCore
 
 /// Writes the head of a request to the origin (RFC 9112 §3).
 enum RequestWriter {
-  /// - Parameters:
-  ///   - expects: whether the origin must confirm before it gets the content (RFC 9110 §10.1.1).
-  ///   - upgrade: the protocols that the origin may switch to (RFC 9110 §7.8).
-  ///   - via: the text that is added to `Via` (RFC 9110 §7.6.3).
-  static func write(
-    _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, upgrade: String? = nil,
-    to buffer: inout ByteBuffer
-  ) {
-    buffer.reserveCapacity(minimumWritableBytes: 1024 + (body.isInMemory ? body.length ?? 0 : 0))
-    buffer.writeText { write(request, body, expects: expects, via: via, upgrade: upgrade, to: &$0) }
+  static func write(_ request: OriginRequest, to buffer: inout ByteBuffer) {
+    buffer.reserveCapacity(minimumWritableBytes: 1024 + (request.isWhole ? request.body.length ?? 0 : 0))
+    buffer.writeText { write(request, to: &$0) }
   }
 
-  private static func write(
-    _ request: HTTPRequest, _ body: MessageBody, expects: Bool, via: String, upgrade: String?,
-    to text: inout ByteWriter
-  ) {
+  private static func write(_ origin: OriginRequest, to text: inout ByteWriter) {
+    let (request, body) = (origin.request, origin.body)
     text.append(request.method.rawValue)
     text.append(literal: " ")
     text.append(request.path ?? "/")
@@ -46,15 +37,13 @@ enum RequestWriter {
       text.appendLine(field)
     }
     if let length = body.length {
-      // RFC 9110 §8.6: a request that normally has content states its absence.
-      let anticipates = request.method == .post || request.method == .put || request.method == .patch
-      if !hasLength, length > 0 || anticipates { text.appendLine("Content-Length", String(length)) }
+      if !hasLength, origin.announcesLength { text.appendLine("Content-Length", String(length)) }
     } else {
       text.append(literal: "Transfer-Encoding: chunked\r\n")
     }
-    if expects { text.append(literal: "Expect: 100-continue\r\n") }
-    text.appendLine("Via", via)
-    if let upgrade {
+    if origin.expects { text.append(literal: "Expect: 100-continue\r\n") }
+    text.appendLine("Via", origin.via)
+    if let upgrade = origin.upgrade {
       connection.append("Upgrade")
       text.appendLine("Upgrade", upgrade)
     }

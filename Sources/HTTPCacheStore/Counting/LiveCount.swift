@@ -24,6 +24,8 @@ package struct LiveCount: ~Copyable, Sendable {
     case clientStream = "client_stream"
     /// The proxy's connections to the origin.
     case originConnection = "origin_connection"
+    /// The streams of those, in HTTP/2.
+    case originStream = "origin_stream"
     /// Pairs of the proxy's connections that carry a protocol other than HTTP.
     case tunnel
 
@@ -39,6 +41,7 @@ package struct LiveCount: ~Copyable, Sendable {
       case .clientConnection: Self.clientConnections
       case .clientStream: Self.clientStreams
       case .originConnection: Self.originConnections
+      case .originStream: Self.originStreams
       case .tunnel: Self.tunnels
       }
     }
@@ -50,6 +53,7 @@ package struct LiveCount: ~Copyable, Sendable {
     private static let clientConnections = Counter()
     private static let clientStreams = Counter()
     private static let originConnections = Counter()
+    private static let originStreams = Counter()
     private static let tunnels = Counter()
   }
 

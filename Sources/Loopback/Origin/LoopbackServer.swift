@@ -3,6 +3,7 @@
 
 import CacheMutex
 import NIOCore
+import NIOHTTP2
 import NIOPosix
 
 /// A server on 127.0.0.1 with a task for each connection, from the moment it is accepted.
@@ -70,6 +71,74 @@ package final class LoopbackServer: Sendable {
         NIOAsyncChannelInboundStream<Inbound>, NIOAsyncChannelOutboundWriter<Outbound>, any Channel
       ) async throws -> Void
   ) async throws -> LoopbackServer {
+    try await start(port: port) { channel, connections in
+      try configure(channel)
+      try run(channel, connections, serve)
+    }
+  }
+
+  /// The frames that a stream receives.
+  package typealias Frames = NIOAsyncChannelInboundStream<HTTP2Frame.FramePayload>
+  package typealias FrameWriter = NIOAsyncChannelOutboundWriter<HTTP2Frame.FramePayload>
+
+  /// Starts a server of HTTP/2 that sends what it is told, also what no server should.
+  ///
+  /// - Parameters:
+  ///   - port: the port; 0 for any free one.
+  ///   - settings: what the server announces.
+  ///   - encrypt: adds the handlers of TLS to a connection. `ready` adds those of HTTP/2, when they are wanted.
+  ///   - serve: runs a stream until it must be closed; the parent of its channel is the connection.
+  package static func startHTTP2(
+    port: Int = 0, settings: HTTP2Settings = [],
+    encrypt:
+      @escaping @Sendable (_ channel: any Channel, _ ready: @escaping () throws -> Void) throws -> Void = {
+        try $1()
+      },
+    serve: @escaping @Sendable (Frames, FrameWriter, any Channel) async throws -> Void
+  ) async throws -> LoopbackServer {
+    try await start(port: port) { channel, connections in
+      var connection = NIOHTTP2Handler.ConnectionConfiguration()
+      connection.initialSettings = settings
+      connection.headerBlockValidation = .disabled
+      connection.contentLengthValidation = .disabled
+      connections.run(channel) {
+        await withTaskCancellationHandler {
+          try? await channel.closeFuture.get()
+        } onCancel: {
+          channel.close(promise: nil)
+        }
+      }
+      try encrypt(channel) { [connection] in
+        let handler = NIOHTTP2Handler(
+          mode: .server, eventLoop: channel.eventLoop, connectionConfiguration: connection,
+          streamConfiguration: NIOHTTP2Handler.StreamConfiguration()
+        ) { stream in
+          stream.eventLoop.makeCompletedFuture { try run(stream, connections, serve) }
+        }
+        try channel.pipeline.syncOperations.addHandler(handler)
+      }
+    }
+  }
+
+  private static func run<Inbound: Sendable, Outbound: Sendable>(
+    _ channel: any Channel, _ connections: Connections,
+    _ serve:
+      @escaping @Sendable (
+        NIOAsyncChannelInboundStream<Inbound>, NIOAsyncChannelOutboundWriter<Outbound>, any Channel
+      ) async throws -> Void
+  ) throws {
+    let wrapped = try NIOAsyncChannel<Inbound, Outbound>(wrappingChannelSynchronously: channel)
+    connections.run(channel) {
+      // A broken connection is the client's problem, or the purpose of the test.
+      try? await wrapped.executeThenClose { inbound, outbound in
+        try await serve(inbound, outbound, channel)
+      }
+    }
+  }
+
+  private static func start(
+    port: Int, _ configure: @escaping @Sendable (any Channel, Connections) throws -> Void
+  ) async throws -> LoopbackServer {
     let connections = Connections()
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.backlog, value: 4096)
@@ -77,16 +146,7 @@ package final class LoopbackServer: Sendable {
       .serverChannelOption(.socketOption(PortHolder.sharing), value: 1)
       .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try configure(channel)
-          let connection = try NIOAsyncChannel<Inbound, Outbound>(wrappingChannelSynchronously: channel)
-          connections.run(channel) {
-            // A broken connection is the client's problem, or the purpose of the test.
-            try? await connection.executeThenClose { inbound, outbound in
-              try await serve(inbound, outbound, channel)
-            }
-          }
-        }
+        channel.eventLoop.makeCompletedFuture { try configure(channel, connections) }
       }
       .bind(host: "127.0.0.1", port: port).get()
     return LoopbackServer(channel, connections)

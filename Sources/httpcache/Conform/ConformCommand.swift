@@ -84,6 +84,9 @@ struct ConformCommand: AsyncParsableCommand {
   @Flag(help: "Send the requests of a live run with HTTP/2; without --certificate, with prior knowledge.")
   var http2 = false
 
+  @Flag(help: "Let the origin of a live run have HTTP/2, and no other version.")
+  var originHttp2 = false
+
   @Option(help: ArgumentHelp("Port of the origin of a live run; 0 for any free port.", valueName: "port"))
   var originPort = 0
 
@@ -146,6 +149,9 @@ struct ConformCommand: AsyncParsableCommand {
     guard !http2 || live || through != nil && adapter == nil else {
       throw ValidationError("--http2: expected --live, or --through HOST:PORT, which is missing")
     }
+    guard !originHttp2 || live else {
+      throw ValidationError("--origin-http2: expected --live, which is missing")
+    }
     guard live || through != nil else { return try await kind.runner.run(suites) }
     if let name = through, let adapter {
       guard adapter.supports(kind) else {
@@ -169,18 +175,23 @@ struct ConformCommand: AsyncParsableCommand {
     do {
       proxies =
         try through.map { OneProxy(try ProxyConfiguration.Address(parsing: $0), usesHTTP2: http2) }
-        ?? ProxyFarm(tls, usesHTTP2: http2)
+        ?? ProxyFarm(tls, usesHTTP2: http2, originUsesHTTP2: originHttp2)
     } catch let error as ProxyConfiguration.ValidationError {
       throw ValidationError("--through: \(error)")
     }
     let encryption: ServerContext?
     do {
-      encryption = try tls.map { try ServerContext(ServerTLS([.init(file: $0.file, keyFile: $0.keyFile)])) }
+      encryption = try tls.map {
+        var tls = ServerTLS([.init(file: $0.file, keyFile: $0.keyFile)])
+        if originHttp2 { tls.protocols = ["h2"] }
+        return try ServerContext(tls)
+      }
     } catch let error as TLSFault {
       throw ValidationError("--\(error.part == .key && key != nil ? "key" : "certificate"): \(error)")
     }
     let reports = try await LiveRunner(
-      kind.runner, extra: fields, originPort: originPort, originEncryption: encryption
+      kind.runner, extra: fields, originPort: originPort, originEncryption: encryption,
+      originUsesHTTP2: originHttp2
     ) {
       settings, options, port in
       try await proxies.open(settings, options, originPort: port)

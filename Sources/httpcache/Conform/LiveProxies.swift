@@ -21,12 +21,15 @@ final class ProxyFarm: LiveProxies {
   private let running = Mutex<[Task<Void, any Error>]>([])
   private let certificate: ProxyConfiguration.TLS.Certificate?
   private let usesHTTP2: Bool
+  private let originUsesHTTP2: Bool
 
   /// - Parameters:
   ///   - certificate: the proxies use TLS with it; `nil` for none.
   ///   - usesHTTP2: whether clients use HTTP/2.
-  init(_ certificate: ProxyConfiguration.TLS.Certificate?, usesHTTP2: Bool) {
-    (self.certificate, self.usesHTTP2) = (certificate, usesHTTP2)
+  ///   - originUsesHTTP2: whether the origin has HTTP/2, and no other version.
+  init(_ certificate: ProxyConfiguration.TLS.Certificate?, usesHTTP2: Bool, originUsesHTTP2: Bool) {
+    self.certificate = certificate
+    (self.usesHTTP2, self.originUsesHTTP2) = (usesHTTP2, originUsesHTTP2)
   }
 
   func open(
@@ -53,6 +56,7 @@ final class ProxyFarm: LiveProxies {
       encryption = try ClientContext(tls)
     }
     if usesHTTP2 { configuration.http2 = .always }
+    if originUsesHTTP2 { configuration.originHTTP2 = .always }
     // An origin that hangs up in several scenarios has not failed.
     configuration.limits.originFailures = nil
     let proxy = CachingProxy(

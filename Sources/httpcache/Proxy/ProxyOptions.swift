@@ -95,6 +95,13 @@ struct ProxyOptions: ParsableArguments {
   var http2 = ProxyConfiguration.HTTP2.withTLS
 
   @Option(
+    help: """
+      Where HTTP/2 is offered to the origin: never, with TLS (tls), or always, also without TLS (with prior knowledge: an \
+      origin without TLS then needs it). An origin that does not choose it in the handshake gets HTTP/1.1.
+      """)
+  var originHttp2 = ProxyConfiguration.HTTP2.withTLS
+
+  @Option(
     help: ArgumentHelp(
       "Address without TLS whose clients are redirected to https (308); needs --certificate. Off by default.",
       valueName: "host:port"))
@@ -569,6 +576,7 @@ struct ProxyOptions: ParsableArguments {
     proxy.limits.connections = connections
     proxy.limits.connectionsPerAddress = connectionsPerAddress
     proxy.http2 = http2
+    proxy.originHTTP2 = originHttp2
     proxy.limits.streamsPerConnection = streamsPerConnection
     proxy.limits.streams = streams
     proxy.allowsHalfClosure = halfClosure

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
+import HTTPCaching
 import HTTPTypes
 import NIOCore
 import TestSupport
@@ -20,7 +21,9 @@ struct OriginConnectionStateMachineTests {
       isActive: Bool = true, isEnding: Bool = false, at: Int64 = 0)
     case upload(Machine.Exchange.Upload, at: Int64 = 0)
     case bytes(at: Int64)
-    case head(Int, HTTPFields = [.contentLength: "2"], minorVersion: Int = 1, bytes: Int = 40, at: Int64 = 0)
+    case head(
+      Int, HTTPFields = [.contentLength: "2"], _ version: HTTPVersion = .http11, bytes: Int = 40,
+      at: Int64 = 0)
     case next
     case contentWanted(at: Int64)
     case end(hasBytes: Bool = false, at: Int64 = 0)
@@ -64,10 +67,10 @@ struct OriginConnectionStateMachineTests {
         return .deadline(deadline)
       case .upload(let upload, let now): machine.uploadChanged(to: upload, at: time(now))
       case .bytes(let now): return .isWanted(machine.received(at: time(now)))
-      case .head(let status, let fields, let minorVersion, let count, let now):
+      case .head(let status, let fields, let version, let count, let now):
         let head = HTTPResponse(status: .init(code: status), headerFields: fields)
         let action = try machine.headReceived(
-          head, minorVersion: minorVersion, bytes: count, to: request, at: time(now))
+          head, version, bytes: count, to: request, at: time(now))
         return if case .fail(let error) = action { .error(error.withoutText) } else { .action(action) }
       case .next: try machine.nextRequested()
       case .contentWanted(let now): machine.contentWanted(at: time(now))
@@ -120,7 +123,7 @@ struct OriginConnectionStateMachineTests {
     #expect(try check(&silent, at: head - 1) == Self.time(head))
     #expect(throws: OriginError.self) { try check(&silent, at: head) }
     _ = try machine.headReceived(
-      HTTPResponse(status: .ok, headerFields: [.contentLength: "2"]), minorVersion: 1, bytes: 9, to: .init(),
+      HTTPResponse(status: .ok, headerFields: [.contentLength: "2"]), .http11, bytes: 9, to: .init(),
       at: Self.time(100))
     #expect(machine.contentTime == .milliseconds(piece))
     _ = machine.received(at: Self.time(200))
@@ -135,7 +138,7 @@ struct OriginConnectionStateMachineTests {
     var method = HTTPRequest.Method.get
     var status = 200
     var fields: HTTPFields = [:]
-    var minorVersion = 1
+    var version = HTTPVersion.http11
     /// `nil` if the head is refused.
     var framing: Framing?
     /// Whether the connection may serve another request.
@@ -143,7 +146,7 @@ struct OriginConnectionStateMachineTests {
 
     var testDescription: String {
       let fields = fields.map { "\($0.name): \($0.value)" }.joined(separator: ", ")
-      return "\(method) \(status) HTTP/1.\(minorVersion) \(fields)"
+      return "\(method) \(status) HTTP/\(version.number) \(fields)"
     }
   }
 
@@ -162,7 +165,10 @@ struct OriginConnectionStateMachineTests {
         Head(status: status, fields: [.contentLength: "0"], framing: .length(0)),
         Head(status: status, fields: chunked, framing: .chunked),
         Head(status: status, framing: .untilClose, persists: false),
-        Head(status: status, fields: length, minorVersion: 0, framing: .length(2), persists: false),
+        // The stream ends it, and not the connection.
+        Head(status: status, version: .http2, framing: .chunked),
+        Head(status: status, fields: length, version: .http2, framing: .length(2)),
+        Head(status: status, fields: length, version: .http10, framing: .length(2), persists: false),
         Head(
           status: status, fields: with(length, .connection, "x, Close"), framing: .length(2), persists: false),
         Head(status: status, fields: with(length, .connection, "keep-alive"), framing: .length(2)),
@@ -195,7 +201,7 @@ struct OriginConnectionStateMachineTests {
         _ = subject.outcome(of: event)
       }
     }
-    let event = Event.head(head.status, head.fields, minorVersion: head.minorVersion)
+    let event = Event.head(head.status, head.fields, head.version)
     guard let framing = head.framing else {
       #expect(subject.outcome(of: event) == .fault)
       return
@@ -332,7 +338,10 @@ struct OriginConnectionStateMachineTests {
       ? .inputEnd(hasBytes: moment.hasBytes) : .failure(leaver.kind, hasBytes: moment.hasBytes)
     #expect(subject.outcome(of: event) == .ending(ending))
     if case .head(let error) = ending {
-      #expect(error.allowsRetry(.get, hasContent: true) == (moment.isRetried && leaver != .timer))
+      let request = OriginCall.Repeatable(
+        request: HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/"), body: .empty,
+        isReused: true, needsNew: true)
+      #expect(error.allowsRetry(request, attempt: 1) == (moment.isRetried && leaver != .timer))
     }
     // Nothing follows.
     #expect(subject.machine.input == .nothing)
@@ -517,7 +526,7 @@ struct OriginConnectionStateMachineTests {
     case 4: return .bytes(at: Int64(count))
     case 5, 6:
       return .head(
-        [103, 200, 200, 204, 408, 101][count % 6], flag ? length : [:], minorVersion: count == 9 ? 0 : 1)
+        [103, 200, 200, 204, 408, 101][count % 6], flag ? length : [:], count == 9 ? .http10 : .http11)
     case 7, 8: return .next
     case 9, 10: return .end(hasBytes: count == 7)
     case 11: return count < 20 ? .inputEnd(hasBytes: flag) : .contentWanted(at: Int64(count))

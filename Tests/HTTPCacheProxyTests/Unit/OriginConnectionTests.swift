@@ -34,10 +34,13 @@ struct OriginConnectionTests {
     /// The handles of the connection that were given back for further requests.
     var returned: [OriginConnection.Handle] { idle.all }
 
-    func start(_ handle: OriginConnection.Handle, method: HTTPRequest.Method = .get)
-      -> EventLoopFuture<OriginConnection.Reply>
-    {
-      handle.start(ByteBuffer(string: "request"), method: method, isWhole: true)
+    func start(
+      _ handle: OriginConnection.Handle, method: HTTPRequest.Method = .get, _ body: MessageBody = .empty,
+      upgrade: String? = nil
+    ) -> EventLoopFuture<OriginReply> {
+      let request = HTTPRequest(method: method, scheme: nil, authority: "a.example", path: "/")
+      return handle.reference.start(
+        OriginRequest(request: request, body: body, via: "1.1 test", upgrade: upgrade))
     }
 
     func receive(_ text: String) throws { try channel.writeInbound(ByteBuffer(string: text)) }
@@ -131,13 +134,13 @@ struct OriginConnectionTests {
   private final class Record: Sendable {
     struct State {
       var statuses: [Int] = []
-      var content = OriginConnection.Reply.Content.none
+      var content = OriginReply.Content.none
       var failure: OriginError?
     }
     let state = Mutex(State())
 
     /// Notes the response, and those behind it.
-    func follow(_ reply: EventLoopFuture<OriginConnection.Reply>, _ handle: OriginConnection.Handle) {
+    func follow(_ reply: EventLoopFuture<OriginReply>, _ handle: OriginReference) {
       reply.whenComplete { [self] result in
         switch result {
         case .success(let reply):
@@ -156,7 +159,7 @@ struct OriginConnectionTests {
   private static func run(_ course: Course, isWhole: Bool) throws -> (Record.State, isReused: Bool) {
     let fixture = try Fixture()
     let record = Record()
-    record.follow(fixture.start(fixture.first, method: course.method), fixture.first)
+    record.follow(fixture.start(fixture.first, method: course.method), fixture.first.reference)
     fixture.run()
     let parts = isWhole ? [course.bytes] : course.bytes.utf8.map { String(decoding: [$0], as: UTF8.self) }
     for part in parts where fixture.channel.isActive {
@@ -196,7 +199,7 @@ struct OriginConnectionTests {
   func held(isSoon: Bool) throws {
     let fixture = try Fixture()
     let record = Record()
-    record.follow(fixture.start(fixture.first), fixture.first)
+    record.follow(fixture.start(fixture.first), fixture.first.reference)
     try fixture.receive(Self.ok + "Content-Length: 2\r\n\r\na")
     fixture.channel.embeddedEventLoop.advanceTime(by: .microseconds(4999))
     #expect(record.state.withLock { $0.statuses } == [])
@@ -230,13 +233,14 @@ struct OriginConnectionTests {
   func responseTime(isSending: Bool) throws {
     let fixture = try Fixture(Self.timeouts)
     let record = Record()
+    let content = MessageBody(AsyncThrowingStream<ArraySlice<UInt8>, any Error> { $0.finish() }, length: 2)
     record.follow(
-      fixture.first.start(ByteBuffer(string: "request"), method: .post, isWhole: !isSending), fixture.first)
+      fixture.start(fixture.first, method: .post, isSending ? content : .empty), fixture.first.reference)
     fixture.run()
     if isSending {
       // The client may take its time.
       fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(5000))
-      fixture.first.finishSending()
+      fixture.first.reference.finishSending()
       fixture.run()
     }
     fixture.channel.embeddedEventLoop.advanceTime(by: .milliseconds(900))
@@ -262,7 +266,7 @@ struct OriginConnectionTests {
       }
     }
     let loop = fixture.channel.embeddedEventLoop
-    _ = fixture.first.start(ByteBuffer(repeating: 0x61, count: 100_000), method: .post, isWhole: true)
+    _ = fixture.start(fixture.first, method: .post, MessageBody(Array(repeating: 0x61, count: 100_000)))
     fixture.run()
     for _ in 1...10 {
       taken += 1
@@ -302,9 +306,7 @@ struct OriginConnectionTests {
   func takeOver(beginning: String, isEnded: Bool) throws {
     let fixture = try Fixture()
     let record = Record()
-    record.follow(
-      fixture.first.start(ByteBuffer(string: "request"), method: .get, isWhole: true, upgrade: "x"),
-      fixture.first)
+    record.follow(fixture.start(fixture.first, upgrade: "x"), fixture.first.reference)
     try fixture.receive(beginning + "HTTP/1.1 101 Yes\r\nUpgrade: x\r\n\r\nab")
     if isEnded { fixture.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
     fixture.run()
@@ -334,7 +336,7 @@ struct OriginConnectionTests {
     }
     switch late {
     case .abandonment: feed.withLock { $0 }?.abandon()
-    case .closing: fixture.first.close()
+    case .closing: fixture.first.reference.close()
     }
     try fixture.receive("b")
     let second = try #require(fixture.returned.first)
@@ -360,7 +362,7 @@ struct OriginConnectionTests {
     switch late {
     case .abandonment:
       answered.whenSuccess { if case .arriving(let feed, _) = $0.content { feed.abandon() } }
-    case .closing: fixture.first.close()
+    case .closing: fixture.first.reference.close()
     }
     fixture.run()
     #expect(!fixture.channel.isActive)
@@ -382,19 +384,38 @@ struct OriginConnectionTests {
     _ = try? fixture.channel.finish()
   }
 
+  /// A request that was lost, and what is known of it.
+  struct Loss: Sendable {
+    var reach: OriginError.Reach
+    var method = HTTPRequest.Method.get
+    var hasContent = true
+    var isReused = true
+    var attempt = 1
+    var isRepeated: Bool
+  }
+
   @Test(
     "A request is retried if it was not sent, or is idempotent with its content available (RFC 9110 §9.2.2)",
     arguments: [
-      (.unsent, .post, false, true), (.unsent, .get, true, true),
-      (.unanswered, .get, true, true), (.unanswered, .put, true, true), (.unanswered, .put, false, false),
-      (.unanswered, .post, true, false), (.answered, .get, true, false), (.answered, .post, true, false),
-    ] as [(OriginError.Reach, HTTPRequest.Method, Bool, Bool)])
-  func retry(reach: OriginError.Reach, method: HTTPRequest.Method, hasContent: Bool, expected: Bool) {
-    var error = OriginError(.connectionTerminated, "ended")
-    error.reach = reach
-    #expect(error.allowsRetry(method, hasContent: hasContent) == expected)
-    error = OriginError(.responseTimeout, "silent")
-    error.reach = reach
-    #expect(!error.allowsRetry(method, hasContent: hasContent))
+      Loss(reach: .unsent, method: .post, hasContent: false, isRepeated: true),
+      Loss(reach: .unsent, isReused: false, attempt: 2, isRepeated: true),
+      Loss(reach: .unsent, attempt: 3, isRepeated: false),
+      Loss(reach: .unanswered, isRepeated: true),
+      Loss(reach: .unanswered, method: .put, isRepeated: true),
+      Loss(reach: .unanswered, method: .put, hasContent: false, isRepeated: false),
+      Loss(reach: .unanswered, method: .post, isRepeated: false),
+      Loss(reach: .unanswered, isReused: false, isRepeated: false),
+      Loss(reach: .unanswered, attempt: 2, isRepeated: false),
+      Loss(reach: .answered, isRepeated: false), Loss(reach: .answered, method: .post, isRepeated: false),
+    ])
+  func retry(_ loss: Loss) {
+    let content = MessageBody(AsyncThrowingStream<ArraySlice<UInt8>, any Error> { $0.finish() })
+    let request = OriginCall.Repeatable(
+      request: HTTPRequest(method: loss.method, scheme: nil, authority: nil, path: "/"),
+      body: loss.hasContent ? .empty : content, isReused: loss.isReused, needsNew: false)
+    func isRepeated(after error: OriginError) -> Bool { error.allowsRetry(request, attempt: loss.attempt) }
+    #expect(isRepeated(after: .init(.connectionTerminated, "", reach: loss.reach)) == loss.isRepeated)
+    #expect(!isRepeated(after: .init(.responseTimeout, "", reach: loss.reach)))
+    #expect(!isRepeated(after: .init(.connectionTerminated, "", reach: loss.reach, isByProxy: true)))
   }
 }

@@ -38,8 +38,7 @@ struct OriginPoolTests {
     at seconds: Int64 = 0
   ) -> (result: Result, closing: [Int], timer: NIODeadline?, ticket: Int?) {
     let admission = pool.request(
-      needsNew: needsNew, isAgain: isAgain, at: start + .seconds(seconds), prefers: { $0.loop == loop },
-      waiter: { waiter })
+      needsNew: needsNew, isAgain: isAgain, on: loop, at: start + .seconds(seconds), waiter: { waiter })
     let closing = admission.closing.map(\.number)
     switch admission.decision {
     case .grant(.reuse(let connection)): return (.reuse(connection.number), closing, admission.timer, nil)
@@ -49,22 +48,27 @@ struct OriginPoolTests {
     }
   }
 
+  /// Closes a connection.
+  private static func ended(_ pool: inout Pool) -> [Int] {
+    pool.closed(Connection(number: -1), at: start).waiters
+  }
+
   @Test("Requests beyond the limit wait, and get connections in the order of their arrival")
   func order() {
     var pool = Self.pool(2)
     #expect((0..<5).map { Self.request(&pool, $0).result } == [.connect, .connect, .wait, .wait, .wait])
     #expect(pool.connections == 2 && pool.waiting == 3)
     // One is returned, the other is closed.
-    #expect(pool.returned(Connection(number: 1), at: Self.start).0 == 2)
-    #expect(pool.ended() == 3)
+    #expect(pool.returned(Connection(number: 1), at: Self.start).waiters == [2])
+    #expect(Self.ended(&pool) == [3])
     // No request overtakes another.
     #expect(Self.request(&pool, 5).result == .wait)
-    #expect(pool.returned(Connection(number: 1), at: Self.start).0 == 4)
-    #expect(pool.returned(Connection(number: 1), at: Self.start).0 == 5)
-    #expect(pool.returned(Connection(number: 1), at: Self.start).0 == nil)
+    #expect(pool.returned(Connection(number: 1), at: Self.start).waiters == [4])
+    #expect(pool.returned(Connection(number: 1), at: Self.start).waiters == [5])
+    #expect(pool.returned(Connection(number: 1), at: Self.start).waiters == [])
     #expect(Self.request(&pool).result == .reuse(1))
     #expect(pool.connections == 2)
-    #expect(pool.ended() == nil && pool.connections == 1)
+    #expect(Self.ended(&pool) == [] && pool.connections == 1)
   }
 
   @Test("Without a limit no request waits")
@@ -94,7 +98,7 @@ struct OriginPoolTests {
     #expect(late == [] && timer == Self.start + .seconds(10))
     (late, timer) = pool.expire(at: Self.start + .seconds(11))
     #expect(late == [1, 2] && timer == Self.start + .seconds(12))
-    #expect(pool.ended() == 3)
+    #expect(Self.ended(&pool) == [3])
     (late, timer) = pool.expire(at: Self.start + .seconds(12))
     #expect(late == [] && timer == nil)
     #expect(Self.request(&pool, 4, at: 20).timer == Self.start + .seconds(30))
@@ -109,9 +113,9 @@ struct OriginPoolTests {
     #expect(pool.leave(tickets[0]) == nil)
     #expect(pool.leave(tickets[2]) == 3)
     #expect(pool.waiting == 1)
-    #expect(pool.returned(Connection(number: 1), at: Self.start).0 == 2)
+    #expect(pool.returned(Connection(number: 1), at: Self.start).waiters == [2])
     #expect(pool.leave(tickets[1]) == nil)
-    #expect(pool.returned(Connection(number: 1), at: Self.start).0 == nil)
+    #expect(pool.returned(Connection(number: 1), at: Self.start).waiters == [])
     #expect(Self.request(&pool).result == .reuse(1))
   }
 
@@ -122,8 +126,8 @@ struct OriginPoolTests {
     Self.request(&pool, 1)
     Self.request(&pool, 2, at: 1)
     #expect(Self.request(&pool, 3, needsNew: true, isAgain: true, at: 5).result == .wait)
-    #expect(pool.ended() == 3)
-    #expect(pool.ended() == 1)
+    #expect(Self.ended(&pool) == [3])
+    #expect(Self.ended(&pool) == [1])
     Self.request(&pool, 4, needsNew: true, isAgain: true, at: 5)
     // It does not keep those behind it beyond their time.
     #expect(pool.expire(at: Self.start + .seconds(11)).late == [4, 2])
@@ -137,12 +141,12 @@ struct OriginPoolTests {
     let tunnel = Self.request(&pool, 1, needsNew: true)
     #expect(tunnel.result == .wait && tunnel.closing == [1])
     #expect(pool.connections == 1)
-    #expect(pool.ended() == 1)
+    #expect(Self.ended(&pool) == [1])
     // While a tunnel waits, a connection that is returned is closed for it.
     Self.request(&pool, 2, needsNew: true)
-    let (waiter, closing) = pool.returned(Connection(number: 2), at: Self.start)
-    #expect(waiter == nil && closing.map(\.number) == [2])
-    #expect(pool.ended() == 2)
+    let outcome = pool.returned(Connection(number: 2), at: Self.start)
+    #expect(outcome.waiters == [] && outcome.closing.map(\.number) == [2])
+    #expect(Self.ended(&pool) == [2])
   }
 
   @Test("A request prefers the connection of its event loop that was used last")
@@ -164,7 +168,7 @@ struct OriginPoolTests {
     }
     let late = Self.request(&pool, 7, at: 5)
     #expect(late.result == .wait && late.closing == [1, 0])
-    #expect(pool.ended() == 7)
+    #expect(Self.ended(&pool) == [7])
   }
 
   @Test("No more connections are kept idle than allowed")
@@ -182,20 +186,24 @@ struct OriginPoolTests {
   func update() {
     var pool = Self.pool(1)
     for number in 0..<4 { Self.request(&pool, number) }
-    #expect(pool.update(.init(connections: 3, idle: 64, queue: 9, queueTime: .seconds(1))) == [1, 2])
-    #expect(pool.update(.init(connections: 2, idle: 64, queue: 9, queueTime: .seconds(1))) == [])
+    #expect(
+      pool.update(.init(connections: 3, idle: 64, queue: 9, queueTime: .seconds(1)), at: Self.start).waiters
+        == [1, 2])
+    #expect(
+      pool.update(.init(connections: 2, idle: 64, queue: 9, queueTime: .seconds(1)), at: Self.start).waiters
+        == [])
     #expect(pool.returned(Connection(number: 1), at: Self.start).closing.map(\.number) == [1])
-    #expect(pool.ended() == nil)
-    #expect(pool.returned(Connection(number: 2), at: Self.start).0 == 3)
+    #expect(Self.ended(&pool) == [])
+    #expect(pool.returned(Connection(number: 2), at: Self.start).waiters == [3])
   }
 
   @Test("A probe takes a place that is free, and never waits")
   func probe() {
     var pool = Self.pool(1)
-    #expect((0..<2).map { _ in pool.takePlace() } == [true, false])
+    #expect((0..<2).map { _ in pool.takePlace(on: 0) } == [true, false])
     #expect(Self.request(&pool, 1).result == .wait)
     #expect(pool.removeWaiting() == [1] && pool.waiting == 0)
-    #expect(pool.ended() == nil && pool.connections == 0)
+    #expect(Self.ended(&pool) == [] && pool.connections == 0)
   }
 
   @Test("For any events, no more connections exist than allowed, and no request is lost")
@@ -221,7 +229,7 @@ struct OriginPoolTests {
         switch Int.random(in: 0..<4, using: &generator) {
         case 0, 1:
           let needsNew = Bool.random(using: &generator)
-          let admission = pool.request(needsNew: needsNew, at: Self.start, waiter: { number })
+          let admission = pool.request(needsNew: needsNew, on: 0, at: Self.start, waiter: { number })
           close(admission.closing)
           switch admission.decision {
           case .grant(.reuse(let connection)):
@@ -235,16 +243,13 @@ struct OriginPoolTests {
         case 2 where busy > 0:
           busy -= 1
           let connection = Connection(number: number)
-          let (waiter, old) = pool.returned(connection, at: Self.start)
-          if let waiter {
-            grant(waiter)
-          } else {
-            idle.append(connection)
-          }
-          close(old)
+          let outcome = pool.returned(connection, at: Self.start)
+          if outcome.granted.isEmpty { idle.append(connection) }
+          outcome.waiters.forEach(grant)
+          close(outcome.closing)
         case 3 where closing > 0:
           closing -= 1
-          if let waiter = pool.ended() { grant(waiter) }
+          Self.ended(&pool).forEach(grant)
         default: break
         }
         #expect(pool.connections == busy + idle.count + closing)
@@ -255,4 +260,9 @@ struct OriginPoolTests {
       }
     }
   }
+}
+
+extension OriginPool.Outcome {
+  /// The requests that were let in.
+  fileprivate var waiters: [Waiter] { granted.map(\.waiter) }
 }

@@ -3,6 +3,7 @@
 
 import Dispatch
 import HTTPCaching
+import HTTPTypes
 import NIOCore
 import NIOPosix
 import TestSupport
@@ -37,7 +38,13 @@ struct OriginConnectionSocketTests {
         }
       var peerIterator = accepted.makeAsyncIterator()
       let peer = try #require(await peerIterator.next())
-      let answered = first.start(ByteBuffer(string: "request"), method: .get, isWhole: true)
+      func request(_ method: HTTPRequest.Method) -> OriginRequest {
+        OriginRequest(
+          request: HTTPRequest(method: method, scheme: nil, authority: "a.example", path: "/"),
+          via: "1.1 test")
+      }
+      let (get, post) = (request(.get), request(.post))
+      let answered = first.channel.eventLoop.flatSubmit { first.reference.start(get) }
       try await peer.writeAndFlush(ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
       _ = try await answered.get()
       var handleIterator = returned.makeAsyncIterator()
@@ -47,7 +54,7 @@ struct OriginConnectionSocketTests {
         let closed = DispatchSemaphore(value: 0)
         peer.close().whenComplete { _ in closed.signal() }
         closed.wait()
-        return second.start(ByteBuffer(string: "request"), method: .post, isWhole: true)
+        return second.reference.start(post)
       }.get()
       await #expect { try await reply.get() } throws: { ($0 as? OriginError)?.reach == .unsent }
       try await server.close()

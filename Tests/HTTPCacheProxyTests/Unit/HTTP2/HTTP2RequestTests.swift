@@ -242,7 +242,8 @@ struct HTTP2RequestTests {
         request.framing == .none
         ? MessageBody.empty
         : MessageBody(AsyncThrowingStream<ArraySlice<UInt8>, any Error> { $0.finish() }, length: length)
-      RequestWriter.write(request.request, body, expects: false, via: "2.0 x", to: &bytes)
+      let sent = OriginRequest(request: request.request, body: body, via: "2.0 x")
+      RequestWriter.write(sent, to: &bytes)
       var reader = HeadReader(limits: .init(), isResponse: false)
       let end = try reader.findEnd(in: bytes)
       #expect(end == bytes.readableBytes, "\(round): \(fields)")

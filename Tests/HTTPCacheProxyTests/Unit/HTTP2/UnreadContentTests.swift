@@ -26,7 +26,8 @@ struct UnreadContentTests {
     arguments: [1, 9, 100_000])
   func counts(_ piece: Int) throws {
     try inOneThread {
-      let unread = UnreadContent()
+      let limit = 8192
+      let unread = UnreadContent(limit: limit, preface: 24)
       var excess = 0
       unread.onExcess = { excess += 1 }
       let channel = EmbeddedChannel(handlers: [unread, Sink()])
@@ -38,18 +39,18 @@ struct UnreadContentTests {
       }
       try send(Array(repeating: 0x50, count: 24) + Self.frame(4, stream: 0, size: 0))
       try send(Self.frame(1, stream: 1, size: 10))
-      try send((0..<UnreadContent.limit).flatMap { Self.frame(0, stream: 1, size: $0 % 2) })
+      try send((0..<limit).flatMap { Self.frame(0, stream: 1, size: $0 % 2) })
       #expect(excess == 0 && !unread.isExcessive)
       try send(Self.frame(0, stream: 3, size: 1))
       #expect(excess == 1 && unread.isExcessive)
       unread.clear(1)
       #expect(!unread.isExcessive)
       // Each part that arrives by itself is a piece.
-      try send(Self.frame(0, stream: 5, size: UnreadContent.limit))
+      try send(Self.frame(0, stream: 5, size: limit))
       #expect(unread.isExcessive == (piece == 1))
       unread.keep(only: [3])
       #expect(!unread.isExcessive)
-      try send((1..<UnreadContent.limit).flatMap { _ in Self.frame(0, stream: 7, size: 0) })
+      try send((1..<limit).flatMap { _ in Self.frame(0, stream: 7, size: 0) })
       #expect(!unread.isExcessive)
       try send(Self.frame(0, stream: 7, size: 0))
       #expect(unread.isExcessive)

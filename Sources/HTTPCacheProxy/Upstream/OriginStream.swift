@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheObserving
+import HTTPCacheStore
+import HTTPCaching
+import HTTPTypes
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+
+/// A stream of a connection of HTTP/2 to the origin: one request, and the responses to it.
+///
+/// ``OriginConnectionStateMachine`` decides, as for a connection that serves one request. This handler has the frames and the
+/// channel.
+final class OriginStream: ChannelInboundHandler, OriginHandler {
+  typealias InboundIn = HTTP2Frame.FramePayload
+  typealias OutboundOut = HTTP2Frame.FramePayload
+  typealias Machine = OriginConnectionStateMachine
+
+  /// A response whose small content is awaited.
+  private struct Held {
+    var head: HTTPResponse
+    /// The announced length of the content.
+    var length: Int?
+    var bytes = ByteBuffer()
+    /// When the response is delivered without it.
+    var end: NIODeadline
+  }
+
+  private let liveCount = LiveCount(.originStream)
+  private let connection: OriginHTTP2Connection
+  private var context: ChannelHandlerContext?
+  private var machine: Machine
+  /// The request until its stream is open.
+  private var waiting: OriginRequest?
+  private var request = Machine.Request()
+  /// The number of the stream, once its head was sent.
+  private(set) var number: Int?
+  private var started: NIODeadline
+  /// Whether the content of the request may have been read.
+  private var isContentTaken = false
+  /// The frames that wait until the next response is wanted.
+  private var frames = CircularBuffer<HTTP2Frame.FramePayload>()
+  private var receiver: OriginReply.Receiver?
+  private var held: Held?
+  private var feed: BodyFeed?
+  /// The announced length of the content that has not arrived; `nil` without one.
+  private var announced: Int?
+  private var sending: Task<Void, Never>?
+  /// Number of frames of the request that the origin must take.
+  private var writesPending = 0
+  /// Bytes that count as content in flight: a window while nothing is read.
+  private var counted = 0 { didSet { connection.transit.change(by: counted - oldValue) } }
+
+  init(_ connection: OriginHTTP2Connection) {
+    self.connection = connection
+    machine = Machine(connection.timeouts, at: connection.loop.now)
+    started = connection.loop.now
+    connection.began(self)
+  }
+
+  var exchanges: Int { machine.exchanges }
+
+  private var now: NIODeadline { connection.loop.now }
+
+  // MARK: - The request
+
+  func start(_ request: OriginRequest, _ receiver: @escaping OriginReply.Receiver) {
+    self.request = request.properties
+    do throws(OriginError) {
+      let deadline = try machine.requestStarted(
+        self.request, isLarge: request.body.length != 0,
+        isActive: connection.channel.isActive && !connection.isRetired,
+        isEnding: false, at: now)
+      self.receiver = receiver
+      started = now
+      connection.armTimer(by: deadline)
+    } catch {
+      connection.ended(self)
+      return receiver(.failure(error))
+    }
+    waiting = request
+    let bound = NIOLoopBound(self, eventLoop: connection.loop)
+    // In the next turn of this event loop.
+    connection.multiplexer?.createStreamChannel(promise: nil) { stream in
+      stream.eventLoop.makeCompletedFuture { try bound.value.open(stream) }
+    }
+  }
+
+  /// Adds the handler to the channel that was made for it.
+  ///
+  /// - Throws: an error if there is nothing to send any more, or nothing to send it on.
+  private func open(_ stream: any Channel) throws {
+    guard machine.input == .head, connection.channel.isActive, !connection.isRetired else {
+      end(machine.end(unsent, hasBytes: false))
+      connection.ended(self)
+      throw ChannelError.ioOnClosedChannel
+    }
+    try stream.pipeline.syncOperations.addHandler(self)
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    context.fireChannelActive()
+    guard let request = waiting.take() else { return }
+    write(request, context)
+    context.read()
+  }
+
+  private func write(_ request: OriginRequest, _ context: ChannelHandlerContext) {
+    let fields = HTTP2RequestFields.fields(of: request, scheme: connection.scheme)
+    let isEmpty = request.isWhole && request.body.length == 0
+    context.write(wrapOutboundOut(.headers(.init(headers: fields, endStream: isEmpty))), promise: nil)
+    if request.isWhole, !isEmpty {
+      request.body.withBytes { bytes in
+        var offset = 0
+        while offset < bytes.byteCount {
+          let end = Swift.min(offset + Self.frame, bytes.byteCount)
+          var frame = ByteBuffer()
+          bytes.extracting(offset..<end).withUnsafeBytes { _ = frame.writeBytes($0) }
+          _ = write(frame, endsStream: end == bytes.byteCount, context)
+          offset = end
+        }
+      }
+    }
+    context.flush()
+    number = (try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)).map { Int($0) }
+  }
+
+  /// The size of a frame that each peer accepts, in bytes (RFC 9113 §4.2).
+  private static let frame = 16 << 10
+
+  private func write(
+    _ bytes: ByteBuffer, endsStream: Bool, _ context: ChannelHandlerContext
+  ) -> EventLoopFuture<Void> {
+    let written = connection.loop.makePromise(of: Void.self)
+    writesPending += 1
+    let bound = NIOLoopBound(self, eventLoop: connection.loop)
+    written.futureResult.whenComplete { _ in
+      let stream = bound.value
+      stream.writesPending -= 1
+      if stream.writesPending == 0, stream.machine.isSending {
+        stream.machine.uploadChanged(to: .awaitsClient, at: stream.now)
+      } else {
+        stream.machine.requestTaken(at: stream.now)
+      }
+    }
+    context.write(
+      wrapOutboundOut(.data(.init(data: .byteBuffer(bytes), endStream: endsStream))), promise: written)
+    return written.futureResult
+  }
+
+  func isSending() -> Bool {
+    isContentTaken = isContentTaken || machine.isSending
+    return machine.isSending
+  }
+
+  func attach(_ task: Task<Void, Never>) {
+    if machine.isSending { sending = task } else { task.cancel() }
+  }
+
+  func send(_ bytes: ByteBuffer) -> EventLoopFuture<Void> {
+    guard let context, machine.isSending else {
+      return connection.loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+    }
+    machine.uploadChanged(to: .awaitsOrigin, at: now)
+    var (rest, bytes) = (bytes.readableBytes, bytes)
+    while rest > Self.frame, let frame = bytes.readSlice(length: Self.frame) {
+      _ = write(frame, endsStream: false, context)
+      rest -= Self.frame
+    }
+    defer { context.flush() }
+    return write(bytes, endsStream: false, context)
+  }
+
+  func finishSending() {
+    guard let context, machine.isSending else { return }
+    machine.uploadChanged(to: .nothing, at: now)
+    sending = nil
+    _ = write(ByteBuffer(), endsStream: true, context)
+    context.flush()
+  }
+
+  // MARK: - Channel
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    hasReadAll()
+    counted = 0
+    connection.ended(self)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard machine.received(at: now) else { return }
+    let frame = unwrapInboundIn(data)
+    switch frame {
+    case .headers, .data: frames.append(frame)
+    default: return
+    }
+    process()
+  }
+
+  private func hasReadAll() {
+    if let number { connection.unread.clear(number) }
+  }
+
+  func channelReadComplete(context: ChannelHandlerContext) {
+    hasReadAll()
+    if let held {
+      // Without a length, more may come at any time.
+      if held.length == nil { deliverHeld() } else { connection.armTimer(by: held.end) }
+    }
+    readOn()
+  }
+
+  private func readOn() {
+    switch machine.input {
+    case .end, .head: resume()
+    case .content:
+      if held != nil || feed?.isFull == false { resume() } else { counted = OriginHTTP2Connection.window }
+    case .nothing: break
+    }
+  }
+
+  private func resume() {
+    counted = 0
+    context?.read()
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    guard let error = error as? NIOHTTP2Errors.StreamClosed else {
+      return close(OriginError(.protocolError, "the origin's stream of HTTP/2 failed: \(error)"))
+    }
+    // §8.1: an origin that needs no more of the request may say so when its response is whole.
+    if error.errorCode == .noError { endInput() } else { close(reason(error.errorCode)) }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    if let failure = connection.failure { close(failure) } else { endInput() }
+  }
+
+  /// After an interim response, what has arrived waits until it is wanted.
+  private func endInput() { end(machine.inputEnded(hasBytes: !frames.isEmpty)) }
+
+  /// Why the stream was closed.
+  private func reason(_ code: NIOHTTP2.HTTP2ErrorCode) -> OriginError {
+    // §6.8, §8.7: the origin has not looked at the request.
+    if code == .refusedStream { return unsent }
+    if let last = connection.lastStream, let number, number > last { return unsent }
+    if let failure = connection.failure { return failure }
+    if code == .http11Required {
+      return OriginError(
+        .protocolError,
+        "the origin requires HTTP/1.1 for this request: with ProxyConfiguration.originHTTP2 = .never, or --origin-http2 never, it gets no other version"
+      )
+    }
+    return OriginError(.protocolError, "the origin has reset the stream (\(code))")
+  }
+
+  private var unsent: OriginError {
+    let reach = isContentTaken ? OriginError.Reach.unanswered : .unsent
+    return OriginError(.connectionTerminated, "the origin has refused the stream", reach: reach)
+  }
+
+  // MARK: - Responses
+
+  func next(_ receiver: @escaping OriginReply.Receiver) {
+    do throws(OriginError) {
+      try machine.nextRequested()
+    } catch {
+      return receiver(.failure(error))
+    }
+    self.receiver = receiver
+    process()
+    // All that comes has now been processed, up to another interim response.
+    if machine.inputIsClosed { return endInput() }
+    if held?.length == nil { deliverHeld() }
+    readOn()
+  }
+
+  private func process() {
+    // The reply comes after what has arrived of its content.
+    var awaited: (OriginReply.Receiver?, OriginReply)?
+    defer { if let (receiver, reply) = awaited { receiver?(.success(reply)) } }
+    do throws(MessageFault) {
+      while !frames.isEmpty {
+        let input = machine.input
+        if input == .nothing { return }
+        switch (frames.removeFirst(), input) {
+        case (.headers(let frame), .head):
+          if let reply = try read(frame) { awaited = (receiver.take(), reply) }
+        case (.data, .head): throw MessageFault(502, "content precedes the head (RFC 9113 §8.1)")
+        case (.headers(let frame), .content):
+          guard frame.endStream else {
+            throw MessageFault(502, "trailers do not end the stream (RFC 9113 §8.1)")
+          }
+          let trailers = try HTTPFields.reading(trailers: frame.headers)
+          if let reply = try endContent(trailers) { awaited = (receiver.take(), reply) }
+        case (.data(let frame), .content):
+          if case .byteBuffer(let bytes) = frame.data { try add(bytes) }
+          if frame.endStream, let reply = try endContent(nil) { awaited = (receiver.take(), reply) }
+        default: break
+        }
+      }
+    } catch {
+      close(OriginError(.protocolError, "the origin's response is malformed: \(error.reason)"))
+    }
+  }
+
+  /// Reads a head; returns the response unless it waits for its content.
+  private func read(_ frame: HTTP2Frame.FramePayload.Headers) throws(MessageFault) -> OriginReply? {
+    let (head, count) = try HTTPResponse.reading(frame.headers, connection.limits)
+    switch try machine.headReceived(head, .http2, bytes: count, to: request, at: now) {
+    case .deliverInterim:
+      guard !frame.endStream else {
+        throw MessageFault(502, "an interim response ends the stream (RFC 9113 §8.1)")
+      }
+      return OriginReply(head: head)
+    case .switchProtocols: throw MessageFault(502, "101 is not part of HTTP/2 (RFC 9113 §8.6)")
+    case .fail(let error):
+      close(error)
+      return nil
+    case .deliver(let framing):
+      announced = framing == .none ? 0 : framing.length
+      if frame.endStream {
+        if let announced, announced > 0 { throw Self.shortfall }
+        finish()
+        return OriginReply(head: head)
+      }
+      if let announced, announced > OriginReply.smallContent {
+        let feed = makeFeed()
+        connection.armTimer(by: now + machine.contentTime)
+        return OriginReply(head: head, content: .arriving(feed, length: announced))
+      }
+      held = Held(head: head, length: announced, end: now + OriginReply.holdingTime)
+      return nil
+    }
+  }
+
+  private static let shortfall = MessageFault(
+    502, "the content is shorter than Content-Length (RFC 9113 §8.1.1)")
+
+  private func add(_ bytes: ByteBuffer) throws(MessageFault) {
+    guard bytes.readableBytes > 0 else { return }
+    if let left = announced {
+      guard bytes.readableBytes <= left else {
+        throw MessageFault(502, "the content is longer than Content-Length (RFC 9113 §8.1.1)")
+      }
+      announced = left - bytes.readableBytes
+    }
+    guard held != nil else {
+      feed?.push(bytes)
+      return
+    }
+    held?.bytes.writeImmutableBuffer(bytes)
+    if let held, held.bytes.readableBytes > OriginReply.smallContent { deliverHeld() }
+  }
+
+  /// Ends the content; returns the response that has waited for it.
+  private func endContent(_ trailers: HTTPFields?) throws(MessageFault) -> OriginReply? {
+    if let announced, announced > 0 { throw Self.shortfall }
+    // A response with trailers has a reader, who gets them.
+    if trailers != nil { deliverHeld() }
+    let (held, feed) = (self.held, self.feed)
+    (self.held, self.feed) = (nil, nil)
+    finish()
+    feed?.finish(.success(()), trailers: trailers)
+    guard let held else { return nil }
+    let bytes = Array(buffer: held.bytes)
+    return OriginReply(head: held.head, content: bytes.isEmpty ? .none : .whole(bytes))
+  }
+
+  /// Delivers the held response with the part of its content that has arrived.
+  private func deliverHeld() {
+    guard let held = held.take() else { return }
+    let feed = makeFeed()
+    if held.bytes.readableBytes > 0 { feed.push(held.bytes) }
+    connection.armTimer(by: now + machine.contentTime)
+    receiver.take()?(.success(OriginReply(head: held.head, content: .arriving(feed, length: held.length))))
+  }
+
+  private func makeFeed() -> BodyFeed {
+    let bound = NIOLoopBound(self, eventLoop: connection.loop)
+    let loop = connection.loop
+    let feed = BodyFeed(transit: connection.transit) { signal in
+      loop.execute {
+        let stream = bound.value
+        guard stream.feed != nil else { return }
+        switch signal {
+        case .demand:
+          stream.machine.contentWanted(at: stream.now)
+          stream.readOn()
+        case .abandoned: stream.close(nil)
+        }
+      }
+    }
+    self.feed = feed
+    return feed
+  }
+
+  /// Handles the end of the response.
+  private func finish() {
+    end(machine.responseEnded(hasBytes: false, at: now))
+    // The rest of the request is of no use.
+    if writesPending > 0 { context?.channel.close(promise: nil) }
+  }
+
+  // MARK: - Endings
+
+  func close(_ error: OriginError?) {
+    end(machine.end(error, hasBytes: false))
+    // A head may be malformed only together with what follows.
+    if let error { receiver.take()?(.failure(error)) }
+  }
+
+  private func end(_ ending: Machine.Ending) {
+    if ending == .none { return }
+    deliverHeld()
+    sending?.cancel()
+    sending = nil
+    frames.removeAll()
+    switch ending {
+    case .none, .quietly, .idle: break
+    case .head(let error): receiver.take()?(.failure(error))
+    case .content(let error):
+      feed?.finish(error.map { .failure($0) } ?? .success(()))
+      feed = nil
+    }
+    // Resets the stream, unless both sides have ended it.
+    context?.channel.close(promise: nil)
+  }
+
+  // MARK: - Time
+
+  /// Performs what is due.
+  ///
+  /// - Parameters:
+  ///   - hasTaken: whether the origin has taken bytes of the connection since the last check.
+  ///   - isTaking: whether bytes of the connection wait for the origin.
+  /// - Returns: when to check again; `nil` if nothing has a time.
+  func checkTime(hasTaken: Bool, isTaking: Bool) -> NIODeadline? {
+    if let held, held.end <= now { deliverHeld() }
+    guard machine.idleDeadline == nil else { return nil }
+    do throws(OriginError) {
+      let deadline = try machine.checkTime(
+        at: now, isContentAwaited: feed?.isAwaited == true, hasTaken: writesPending > 0 && hasTaken,
+        isTaking: writesPending > 0 && isTaking)
+      return deadline.map { deadline in held.map { Swift.min($0.end, deadline) } ?? deadline }
+    } catch {
+      // Nothing has come for any request: the way to the origin may be gone without a word, and the next request needs another.
+      if connection.received <= started { connection.retire() }
+      close(error)
+      return nil
+    }
+  }
+}
