@@ -206,6 +206,235 @@ struct OriginPoolTests {
     #expect(Self.ended(&pool) == [] && pool.connections == 0)
   }
 
+  // MARK: - Shared connections
+
+  private static func sharing(_ places: Int? = nil, idle: Int = 64, queue: Int = 100, capacity: Int = 4)
+    -> Pool
+  {
+    Pool(
+      .init(connections: places, idle: idle, queue: queue, queueTime: .seconds(10)), capacity: capacity)
+  }
+
+  /// What the waiting requests may do, in their order.
+  private static func results(_ outcome: Pool.Outcome) -> [Result] {
+    outcome.granted.map {
+      if case .reuse(let connection) = $0.grant { .reuse(connection.number) } else { .connect }
+    }
+  }
+
+  @Test("Requests wait for a connection that will be shared, and others make the next one")
+  func joining() {
+    var pool = Self.sharing(queue: 0)
+    #expect(
+      (0..<6).map { Self.request(&pool, $0).result } == [.connect, .wait, .wait, .wait, .connect, .wait])
+    #expect(pool.connections == 2 && pool.places == 2)
+    let outcome = pool.opened(.shared(Connection(number: 1), limit: 4), on: 0, at: Self.start)
+    #expect(outcome.waiters == [1, 2, 3] && Self.results(outcome) == [.reuse(1), .reuse(1), .reuse(1)])
+    #expect(pool.sharing == 4 && pool.places == 5)
+    // Whoever is let in, the connection is full: the request that waits has the next one.
+    #expect(pool.requestEnded(on: Connection(number: 1), at: Self.start).waiters == [5])
+    #expect(pool.waiting == 0 && pool.sharing == 4)
+  }
+
+  @Test("If the connection turns out not to be shared, each request that waited makes one")
+  func exclusive() {
+    var pool = Self.sharing(3)
+    for number in 0..<5 { Self.request(&pool, number) }
+    let outcome = pool.opened(.exclusive, on: 0, at: Self.start)
+    #expect(Self.results(outcome) == [.connect, .connect] && pool.waiting == 2)
+    #expect(pool.returned(Connection(number: 1), at: Self.start).waiters == [3])
+    // Later ones do not wait any more.
+    #expect(Self.request(&pool, 9).result == .wait && pool.waiting == 2)
+  }
+
+  @Test("A connection that fails leaves its place to the requests that waited for it, or to nobody")
+  func failure() {
+    var pool = Self.sharing()
+    for number in 0..<3 { Self.request(&pool, number) }
+    let outcome = pool.failed(on: 0, at: Self.start)
+    #expect(Self.results(outcome) == [.connect] && outcome.waiters == [1])
+    #expect(pool.connections == 1 && pool.waiting == 1)
+  }
+
+  @Test("Each event loop has a connection of its own, unless there is no room, or another one is idle")
+  func loops() {
+    var pool = Self.sharing(6)
+    let connections = (0..<2).map { Connection(number: $0, loop: $0) }
+    for loop in 0..<2 { #expect(Self.request(&pool, loop, loop: loop).result == .connect) }
+    _ = pool.opened(.shared(connections[0], limit: 4), on: 0, at: Self.start)
+    // The one of its own loop is on the way, and another is here.
+    #expect(Self.request(&pool, 2, loop: 1).result == .reuse(0))
+    _ = pool.opened(.shared(connections[1], limit: 4), on: 1, at: Self.start)
+    #expect(
+      (0..<3).map { Self.request(&pool, 3, loop: [1, 0, 1][$0]).result } == [.reuse(1), .reuse(0), .reuse(1)])
+    // No room for a third.
+    #expect(pool.places == 6 && Self.request(&pool, 7, loop: 2).result == .wait)
+    let outcome = pool.requestEnded(on: connections[1], at: Self.start)
+    #expect(outcome.waiters == [7] && Self.results(outcome) == [.connect])
+    for _ in 0..<2 { _ = pool.requestEnded(on: connections[0], at: Self.start) }
+    // One that is idle serves any.
+    _ = pool.requestEnded(on: connections[0], at: Self.start)
+    #expect(Self.request(&pool, 8, loop: 2).result == .reuse(0))
+    // The places that are left are those of requests that may join the one on the way.
+    #expect(Self.request(&pool, 9, loop: 3).result == .wait)
+  }
+
+  @Test("A retired connection ends with its last request, and serves no other")
+  func retirement() {
+    var pool = Self.sharing(queue: 0)
+    let connection = Connection(number: 1)
+    Self.request(&pool)
+    _ = pool.opened(.shared(connection, limit: 4), on: 0, at: Self.start)
+    var mustClose = pool.retire(connection)
+    #expect(!mustClose)
+    #expect(Self.request(&pool, 1).result == .connect)
+    let outcome = pool.requestEnded(on: connection, at: Self.start)
+    #expect(outcome.closing == [connection])
+    #expect(pool.connections == 2)
+    _ = pool.closed(connection, at: Self.start)
+    #expect(pool.connections == 1 && pool.sharing == 0)
+    // What comes later concerns nobody.
+    mustClose = pool.retire(connection) || pool.retireIdle(connection)
+    #expect(!mustClose)
+    #expect(pool.requestEnded(on: connection, at: Self.start).closing == [])
+    #expect(pool.connections == 1 && pool.places == 1)
+  }
+
+  @Test("An idle connection is closed after its time, and one that is in use again is not")
+  func idleForLong() {
+    var pool = Self.sharing()
+    let connection = Connection(number: 1)
+    Self.request(&pool)
+    _ = pool.opened(.shared(connection, limit: 4), on: 0, at: Self.start)
+    _ = pool.requestEnded(on: connection, at: Self.start)
+    #expect(Self.request(&pool).result == .reuse(1))
+    var mustClose = pool.retireIdle(connection)
+    #expect(!mustClose)
+    _ = pool.requestEnded(on: connection, at: Self.start)
+    mustClose = pool.retireIdle(connection)
+    #expect(mustClose)
+    #expect(Self.request(&pool).result == .connect)
+  }
+
+  @Test("Of shared connections, too, no more are kept idle than allowed, and a tunnel gets the place of one")
+  func idleShared() {
+    var pool = Self.sharing(2, idle: 1, capacity: 1)
+    let connections = (0..<2).map { Connection(number: $0, loop: $0) }
+    for connection in connections {
+      Self.request(&pool, loop: connection.loop)
+      _ = pool.opened(.shared(connection, limit: 2), on: connection.loop, at: Self.start)
+    }
+    #expect(pool.requestEnded(on: connections[0], at: Self.start).closing == [])
+    #expect(pool.requestEnded(on: connections[1], at: Self.start).closing == [connections[1]])
+    let tunnel = Self.request(&pool, 5, needsNew: true)
+    #expect(tunnel.result == .wait && tunnel.closing == [0])
+    #expect(pool.closed(connections[0], at: Self.start).waiters == [5])
+    let rest = pool.retireAll()
+    #expect(rest == [])
+  }
+
+  @Test("The origin's limit applies at once, and to what is expected of the next connection")
+  func allowance() {
+    var pool = Self.sharing(capacity: 100)
+    for number in 0..<9 { Self.request(&pool, number) }
+    let connection = Connection(number: 1)
+    let outcome = pool.opened(.shared(connection, limit: 2), on: 0, at: Self.start)
+    // One shares it, and every second one of the others makes a connection for two.
+    #expect(outcome.waiters == [1, 2, 3, 4, 5] && pool.connections == 5)
+    #expect(pool.waiting == 3 && pool.sharing == 2)
+    #expect(pool.limitChanged(of: connection, to: 4, at: Self.start).waiters == [6, 7])
+    #expect(pool.sharing == 4)
+  }
+
+  @Test("For any events, requests on shared connections and connections have no more places than there are")
+  func randomSharing() {
+    var generator = SplitMix64(seed: 11)
+    for _ in 0..<300 {
+      let places = Int.random(in: 1...8, using: &generator)
+      let limit = Int.random(in: 1...4, using: &generator)
+      var pool = Self.sharing(
+        places, idle: Int.random(in: 0...2, using: &generator), queue: 20, capacity: limit)
+      // The connections by their states, with the requests on each; and the requests that wait.
+      var opening: [Int] = []
+      var open: [Connection: Int] = [:]
+      var retired: Set<Int> = []
+      var closing: [Connection] = []
+      var waiting: [Int] = []
+      var number = 0
+      func grant(_ grant: Pool.Grant, loop: Int) {
+        switch grant {
+        case .connect: opening.append(loop)
+        case .reuse(let connection):
+          #expect(!retired.contains(connection.number) && !closing.contains(connection))
+          open[connection, default: 0] += 1
+          #expect(open[connection, default: 0] <= limit)
+        }
+      }
+      func perform(_ outcome: Pool.Outcome) {
+        for (waiter, given) in outcome.granted {
+          #expect(waiting.contains(waiter))
+          waiting.removeAll { $0 == waiter }
+          grant(given, loop: waiter % 3)
+        }
+        for connection in outcome.closing {
+          #expect(open[connection] == 0)
+          open[connection] = nil
+          closing.append(connection)
+        }
+      }
+      for _ in 0..<300 {
+        number += 1
+        let loop = number % 3
+        let busy = open.filter { $0.value > 0 }.keys.min { $0.number < $1.number }
+        switch Int.random(in: 0..<9, using: &generator) {
+        case 0...3:
+          let admission = pool.request(
+            needsNew: number % 7 == 0, on: loop, at: Self.start, waiter: { number })
+          perform(Pool.Outcome(closing: admission.closing))
+          switch admission.decision {
+          case .grant(let given): grant(given, loop: loop)
+          case .wait: waiting.append(number)
+          case .refuse: #expect(waiting.count >= 20)
+          }
+        case 4 where !opening.isEmpty:
+          let connection = Connection(number: number, loop: opening.removeFirst())
+          open[connection] = 1
+          perform(pool.opened(.shared(connection, limit: limit), on: connection.loop, at: Self.start))
+        case 5 where !opening.isEmpty: perform(pool.failed(on: opening.removeFirst(), at: Self.start))
+        case 6:
+          guard let busy else { continue }
+          open[busy, default: 0] -= 1
+          perform(pool.requestEnded(on: busy, at: Self.start))
+        case 7:
+          guard let connection = open.keys.min(by: { $0.number < $1.number }), number % 4 == 0 else {
+            continue
+          }
+          retired.insert(connection.number)
+          if pool.retire(connection) { perform(Pool.Outcome(closing: [connection])) }
+        case 8:
+          // A connection may also end with all its requests.
+          if let connection = closing.popLast() {
+            perform(pool.closed(connection, at: Self.start))
+          } else if let busy, number % 5 == 0 {
+            open[busy] = nil
+            perform(pool.closed(busy, at: Self.start))
+          }
+        default: break
+        }
+        let requests = open.values.reduce(0) { $0 + max(1, $1) }
+        #expect(pool.places == opening.count + requests + closing.count)
+        #expect(pool.connections == opening.count + open.count + closing.count)
+        #expect(pool.places <= places)
+        #expect(pool.waiting == waiting.count)
+        #expect(pool.sharing == open.values.reduce(0, +))
+        // Requests wait only for what is in use, made or closed.
+        #expect(waiting.isEmpty || !opening.isEmpty || !closing.isEmpty || busy != nil || requests > 0)
+        // A place that is free, with none on the way, is not kept from a request that waits.
+        if !waiting.isEmpty, opening.isEmpty { #expect(pool.places == places) }
+      }
+    }
+  }
+
   @Test("For any events, no more connections exist than allowed, and no request is lost")
   func random() {
     var generator = SplitMix64(seed: 7)

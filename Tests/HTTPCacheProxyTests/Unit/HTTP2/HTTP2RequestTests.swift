@@ -226,7 +226,7 @@ struct HTTP2RequestTests {
     return fields
   }
 
-  @Test("Whatever is accepted is understood by HTTP/1.1 as the same request", arguments: 0..<10)
+  @Test("Whatever is accepted is understood by both versions as the same request", arguments: 0..<10)
   func conversion(seed: Int) throws {
     var random = SplitMix64(seed: UInt64(seed))
     var accepted = 0
@@ -259,6 +259,15 @@ struct HTTP2RequestTests {
         .map { "\($0.name.canonicalName): \($0.value)" }.sorted()
       }
       #expect(others(read) == others(request), "\(fields)")
+      // And to one of HTTP/2.
+      let again = HTTP2RequestFields.fields(of: sent, scheme: "https").map { ($0.name, $0.value) }
+      let repeated = try Self.read(again, hasContent: !sent.isWhole)
+      #expect(
+        repeated.request.method == request.request.method && repeated.framing == request.framing, "\(fields)")
+      #expect(
+        repeated.request.path == request.request.path
+          && repeated.request.authority == request.request.authority)
+      #expect(others(repeated) == others(request), "\(fields)")
     }
     #expect(accepted > 50)
   }
