@@ -106,7 +106,8 @@ struct PrometheusText {
       "httpcache_origin_connections", "Connections to the origin: in use, idle, and as tunnels.",
       origin.connections)
     gauge(
-      "httpcache_origin_streams", "Requests in flight on connections of HTTP/2 to the origin.", origin.streams)
+      "httpcache_origin_streams", "Requests in flight on connections of HTTP/2 to the origin.", origin.streams
+    )
     gauge(
       "httpcache_origin_waiting_requests", "Requests that wait for a connection to the origin.",
       origin.waiting)

@@ -52,7 +52,7 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
   enum Opened {
     /// One request at a time uses it.
     case exclusive
-    /// It becomes a tunnel, or nobody asked whether it may be shared.
+    /// It becomes a tunnel: whether it could be shared was not asked.
     case unasked
     /// - Parameter limit: maximum requests at once.
     case shared(Connection, limit: Int)

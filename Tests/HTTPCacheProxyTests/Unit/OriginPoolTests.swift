@@ -231,7 +231,7 @@ struct OriginPoolTests {
     let outcome = pool.opened(.shared(Connection(number: 1), limit: 4), on: 0, at: Self.start)
     #expect(outcome.waiters == [1, 2, 3] && Self.results(outcome) == [.reuse(1), .reuse(1), .reuse(1)])
     #expect(pool.sharing == 4 && pool.places == 5)
-    // Whoever is let in, the connection is full: the request that waits has the next one.
+    // The last one that waits does so for the second connection, and gets what is free first.
     #expect(pool.requestEnded(on: Connection(number: 1), at: Self.start).waiters == [5])
     #expect(pool.waiting == 0 && pool.sharing == 4)
   }
@@ -247,7 +247,7 @@ struct OriginPoolTests {
     #expect(Self.request(&pool, 9).result == .wait && pool.waiting == 2)
   }
 
-  @Test("A connection that fails leaves its place to the requests that waited for it, or to nobody")
+  @Test("A connection that fails leaves its place to the requests that waited for it")
   func failure() {
     var pool = Self.sharing()
     for number in 0..<3 { Self.request(&pool, number) }
@@ -293,7 +293,7 @@ struct OriginPoolTests {
     #expect(pool.connections == 2)
     _ = pool.closed(connection, at: Self.start)
     #expect(pool.connections == 1 && pool.sharing == 0)
-    // What comes later concerns nobody.
+    // What comes later changes nothing.
     mustClose = pool.retire(connection) || pool.retireIdle(connection)
     #expect(!mustClose)
     #expect(pool.requestEnded(on: connection, at: Self.start).closing == [])

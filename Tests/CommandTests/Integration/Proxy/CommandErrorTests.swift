@@ -179,6 +179,9 @@ struct CommandErrorTests {
       "--origin http://a --http2 maybe", 64,
       "Error: The value 'maybe' is invalid for '--http2 <http2>'"),
     .options(
+      "--origin http://a --origin-http2 maybe", 64,
+      "Error: The value 'maybe' is invalid for '--origin-http2 <origin-http2>'"),
+    .options(
       "--origin http://a --follower-timeout 1e9", 64,
       "httpcache: --follower-timeout: expected 0 to 86400 seconds"),
     .options(

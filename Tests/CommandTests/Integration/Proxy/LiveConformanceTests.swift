@@ -54,12 +54,15 @@ struct LiveConformanceTests {
       #expect(end.status == 0, "\(end.output)\(end.errors)")
       #expect(end.output.contains(/all +3\/3/), "\(end.output)")
       for options in [["--certificate", certificate.file.path, "--key", certificate.key.path], []] {
-        let end = try await CommandProcess.run(["conform", file, "--live", "--http2"] + options)
+        let end = try await CommandProcess.run(
+          ["conform", file, "--live", "--http2", "--origin-http2"] + options)
         #expect(end.status == 0, "\(end.output)\(end.errors)")
         #expect(end.output.contains(/all +3\/3/), "\(end.output)")
       }
-      let unused = try await CommandProcess.run(["conform", file, "--http2"])
-      #expect(unused.status == 64 && unused.errors.contains("--http2: expected --live"))
+      for option in ["--http2", "--origin-http2"] {
+        let unused = try await CommandProcess.run(["conform", file, option])
+        #expect(unused.status == 64 && unused.errors.contains("\(option): expected --live"))
+      }
       let refused = try await CommandProcess.run([
         "conform", file, "--live", "--certificate", certificate.key.path,
       ])
