@@ -40,6 +40,9 @@ final class UnreadContent: ChannelInboundHandler {
   /// Whether more pieces wait than are allowed.
   var isExcessive: Bool { total > limit }
 
+  /// The stream for which most pieces wait.
+  var fullest: Int? { waiting.max { $0.value < $1.value }?.key }
+
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = unwrapInboundIn(data).readableBytesView[...]
     while !bytes.isEmpty {

@@ -24,7 +24,7 @@ extension OriginClient {
   ) async throws -> UpgradeResult {
     try await admit(request, call)
     return try await counting {
-      let link = try await connect(on: call.loop, mayBecomeTunnel: true)
+      let link = try await connect(on: call.loop, isAwaited: false, mayBecomeTunnel: true)
       guard case .http1(let handle) = link, !Task.isCancelled else {
         link.close()
         throw CancellationError()

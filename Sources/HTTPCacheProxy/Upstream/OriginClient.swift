@@ -113,19 +113,19 @@ final class OriginClient: Sendable {
     _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, isAgain: Bool, needsNew: Bool = false
   ) {
     let admission = admit(request, call, needsNew: needsNew, isAgain: isAgain) {
-      { [self] result in send(request, body, call, isAgain: isAgain, on: result) }
+      { [self] result in send(request, body, call, isAgain: isAgain, needsNew: needsNew, on: result) }
     }
-    if let admission { send(request, body, call, isAgain: isAgain, on: admission) }
+    if let admission { send(request, body, call, isAgain: isAgain, needsNew: needsNew, on: admission) }
   }
 
   private func send(
-    _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, isAgain: Bool,
+    _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, isAgain: Bool, needsNew: Bool,
     on result: Result<Grant, any Error>
   ) {
     if !isAgain, case .success = result { statistics.originRequests.increment() }
     switch result {
     case .success(.reuse(let link)): exchange(request, body, call, link, isReused: true)
-    case .success(.connect): sendOnNewConnection(request, body, call)
+    case .success(.connect): sendOnNewConnection(request, body, call, isAwaited: !needsNew)
     case .failure(let error): end(call, .failure(error))
     }
   }
@@ -197,14 +197,17 @@ final class OriginClient: Sendable {
     }
   }
 
+  /// - Parameter isAwaited: whether other requests may wait for the connection.
   /// - Precondition: the request has a place in the pool.
-  private func sendOnNewConnection(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall) {
+  private func sendOnNewConnection(
+    _ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall, isAwaited: Bool
+  ) {
     Task {
       do {
-        let link = try await connect(on: call.loop)
+        let link = try await connect(on: call.loop, isAwaited: isAwaited)
         guard !call.isCancelled else {
           // The client left while the connection was being made, which cannot be cancelled: send no request.
-          abandon(link)
+          link.abandon()
           throw CancellationError()
         }
         exchange(request, body, call, link, isReused: false)
@@ -349,7 +352,7 @@ final class OriginClient: Sendable {
         return (nil, nil)
       }
       // All connections are in use: their requests are probes, too.
-      guard state.pool.takePlace(on: ObjectIdentifier(loop)) else {
+      guard state.pool.takePlace() else {
         return (nil, state.breaker.probeEnded(at: now))
       }
       return (request, nil)
@@ -365,7 +368,7 @@ final class OriginClient: Sendable {
 
   /// Waits for the head of a response. After that, the connection serves other requests.
   private func ask(_ request: HTTPRequest, on loop: any EventLoop) async throws {
-    let link = try await connect(on: loop)
+    let link = try await connect(on: loop, isAwaited: false)
     let sent = OriginRequest(request: request, via: via(.http11))
     let (connection, first) = try await loop.submit {
       let connection = link.begin()
@@ -373,6 +376,7 @@ final class OriginClient: Sendable {
     }.get()
     var reply = try await first.get()
     while reply.isInterim { reply = try await connection.next().get() }
+    if case .arriving(let feed, _) = reply.content { feed.abandon() }
   }
 
   // MARK: - For the operator
@@ -418,7 +422,10 @@ final class OriginClient: Sendable {
   }
 
   /// Lets requests in that waited, and closes connections.
-  private func perform(_ outcome: Pool.Outcome) {
+  ///
+  /// - Parameter error: the error of a connection that could not be made.
+  private func perform(_ outcome: Pool.Outcome, _ error: OriginError? = nil) {
+    if let error { for waiter in outcome.failed { waiter(.failure(error)) } }
     for link in outcome.closing { link.close() }
     for (waiter, grant) in outcome.granted {
       guard case .reuse(let link) = grant else {
@@ -436,7 +443,7 @@ final class OriginClient: Sendable {
   ///
   /// - Parameters:
   ///   - needsNew: whether the request needs a connection that no other has used.
-  ///   - isAgain: whether the request was lost on an idle connection.
+  ///   - isAgain: whether the request was lost on a connection.
   ///   - waiter: makes the function that gets the result if the request must wait.
   /// - Returns: `nil` if the request waits.
   func admit(
@@ -525,14 +532,6 @@ final class OriginClient: Sendable {
       })
   }
 
-  /// Gives up a connection that was made for a request.
-  private func abandon(_ link: OriginLink) {
-    switch link {
-    case .http1: link.close()
-    case .http2(let connection): handle(.requestEnded, connection)
-    }
-  }
-
   /// Removes an idle connection that was closed.
   private func forget(_ channel: any Channel) {
     // Released outside the lock.
@@ -541,38 +540,44 @@ final class OriginClient: Sendable {
 
   /// Makes a connection that has a place in the pool, and releases that if it fails, or when the connection is closed.
   ///
-  /// - Parameter mayBecomeTunnel: whether each direction may end by itself. Then it is one of HTTP/1.1.
-  func connect(on loop: any EventLoop, mayBecomeTunnel: Bool = false) async throws -> OriginLink {
+  /// - Parameters:
+  ///   - isAwaited: whether other requests may wait for the connection.
+  ///   - mayBecomeTunnel: whether each direction may end by itself. Then it is one of HTTP/1.1.
+  func connect(
+    on loop: any EventLoop, isAwaited: Bool, mayBecomeTunnel: Bool = false
+  ) async throws -> OriginLink {
+    let awaiting = isAwaited ? ObjectIdentifier(loop) : nil
     let encryptions = state.withLock { $0.encryptions }
     do throws(OriginError) {
       let link = try await open(
         on: loop, within: settings.value.timeouts.connect, encryptions, mayBecomeTunnel: mayBecomeTunnel)
       // On its event loop, so that the connection reports nothing before the pool knows it.
       loop.execute { [self] in
-        opened(link, encryptions, mayBecomeTunnel: mayBecomeTunnel)
+        opened(link, encryptions, by: awaiting, mayBecomeTunnel: mayBecomeTunnel)
         // Not of each channel that is made: a name with several addresses makes several for one connection.
         link.channel.closeFuture.whenComplete { [weak self] _ in self?.closed(link) }
       }
       return link
     } catch {
-      failed(error, on: loop)
+      let now = self.now
+      perform(state.withLock { $0.pool.failed(on: awaiting, at: now) }, error)
       throw error
     }
   }
 
-  private func opened(_ link: OriginLink, _ encryption: Int, mayBecomeTunnel: Bool) {
-    let (now, loop) = (self.now, link.loop)
+  private func opened(
+    _ link: OriginLink, _ encryption: Int, by loop: ObjectIdentifier?, mayBecomeTunnel: Bool
+  ) {
+    let now = self.now
     perform(
       state.withLock { state in
         switch link {
         case .http1: return state.pool.opened(mayBecomeTunnel ? .unasked : .exclusive, on: loop, at: now)
         case .http2(let handle):
           let connection = handle.connection.value
-          var outcome = state.pool.opened(.shared(link, limit: connection.limit), on: loop, at: now)
-          if connection.isRetired || state.encryptions != encryption, state.pool.retire(link) {
-            outcome.closing.append(link)
-          }
-          return outcome
+          let isRetired = connection.isRetired || state.encryptions != encryption
+          return state.pool.opened(
+            .shared(link, limit: connection.limit, isRetired: isRetired), on: loop, at: now)
         }
       })
   }
@@ -580,16 +585,6 @@ final class OriginClient: Sendable {
   private func closed(_ link: OriginLink) {
     let now = self.now
     perform(state.withLock { $0.pool.closed(link, at: now) })
-  }
-
-  private func failed(_ error: OriginError, on loop: any EventLoop) {
-    let now = self.now
-    let (outcome, waiting): (Pool.Outcome, [Waiter]) = state.withLock { state in
-      let outcome = state.pool.failed(on: ObjectIdentifier(loop), at: now)
-      return (outcome, state.pool.waitsInVain ? state.pool.removeWaiting() : [])
-    }
-    perform(outcome)
-    for waiter in waiting { waiter(.failure(error)) }
   }
 
   /// Makes a connection, encrypted if the origin wants it.

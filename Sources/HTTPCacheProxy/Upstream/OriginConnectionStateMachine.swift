@@ -78,7 +78,7 @@ struct OriginConnectionStateMachine {
     /// The protocols that the origin may switch to.
     var upgrade: String?
 
-    /// Whether the client of this connection may send the request again; see ``OriginError/allowsRetry(_:hasContent:)``.
+    /// Whether the client of this connection may send the request again; see ``OriginError/allowsRetry(_:attempt:)``.
     var isRepeatable: Bool { isWhole && method.isIdempotent }
   }
 

@@ -64,6 +64,8 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
   private(set) var isRetired = false
   /// The last stream that the origin has looked at, or may look at, once it has said so (§6.8).
   private(set) var lastStream: Int?
+  /// The last stream whose head was sent.
+  fileprivate(set) var lastSent = 0
   /// Why the connection has ended.
   private(set) var failure: OriginError?
   /// When bytes arrived from the origin for the last time.
@@ -102,7 +104,8 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     let (ofConnection, ofStreams) = connection.configuration
     let frames = NIOHTTP2Handler(
       mode: .client, eventLoop: channel.eventLoop, connectionConfiguration: ofConnection,
-      streamConfiguration: ofStreams
+      streamConfiguration: ofStreams,
+      streamDelegate: SentHeads(connection: NIOLoopBound(connection, eventLoop: channel.eventLoop))
     ) { $0.close() }
     do {
       try channel.pipeline.syncOperations.addHandlers(connection.unread, frames, connection)
@@ -125,7 +128,8 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     // The stream checks all of it, and so needs no second check.
     connection.headerBlockValidation = .disabled
     connection.contentLengthValidation = .disabled
-    let listSize = limits.headBytes + 32 * limits.fields
+    // The reader of a response's fields refuses it at its own limits, which then ends one stream, and not the connection.
+    let listSize = 4 * (limits.headBytes + 32 * limits.fields)
     connection.initialSettings = [
       HTTP2Setting(parameter: .enablePush, value: 0),
       HTTP2Setting(parameter: .initialWindowSize, value: Self.window),
@@ -136,6 +140,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     connection.targetWindowSize = 4 * Self.window
     // What an origin sends for streams that clients have left, it may have sent before it knew.
     connection.maximumRecentlyResetStreams = 1024
+    connection.maximumSequentialEmptyDataFrames = 1000
     // gRPC's servers measure the network with PING.
     connection.controlFrameRateLimit.maximumCount = 2000
     var streams = NIOHTTP2Handler.StreamConfiguration()
@@ -180,6 +185,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     case .goAway(let last, _, _):
       lastStream = Int(last)
       retire()
+      for stream in Array(streams.values) { stream.stopUnsent() }
     default: break
     }
   }
@@ -192,7 +198,9 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
       // has no limit of its own for the table.
       case .initialWindowSize:
         if let initialWindow, setting.value < initialWindow {
-          return fail("the origin has made the windows of open streams smaller")
+          for stream in Array(streams.values) where stream.hasContentToSend {
+            stream.close(OriginError(.protocolError, "the origin has made the window of the stream smaller"))
+          }
         }
         initialWindow = setting.value
       case .headerTableSize where setting.value > 64 << 10:
@@ -215,10 +223,9 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     switch error {
-    // They concern one stream, which learns of them, or one that has ended.
-    case is NIOHTTP2Errors.StreamError, is NIOHTTP2Errors.NoSuchStream: return
-    // What came before the end was whole, or the streams know that it was not.
-    case let failure as TLSFailure where failure.kind == .truncated: end(OriginError(failure))
+    case is NIOHTTP2Errors.StreamError: return
+    // Something came for a stream that has ended long before. `NIOHTTP2Handler` has sent GOAWAY for it.
+    case is NIOHTTP2Errors.NoSuchStream: retire()
     case let failure as TLSFailure: end(OriginError(failure))
     case is IOError: end(OriginError(error))
     default: fail("\(error)")
@@ -234,7 +241,12 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   private func lookAtUnread() {
     unread.keep(only: Set(streams.values.compactMap(\.number)))
-    if unread.isExcessive { fail("more than \(unread.limit) pieces of content wait") }
+    // A reader that takes nothing must not end what others read.
+    while unread.isExcessive, let number = unread.fullest {
+      unread.clear(number)
+      streams.values.first { $0.number == number }?
+        .close(OriginError(.protocolError, "more than \(unread.limit) pieces of content wait"))
+    }
   }
 
   private func fail(_ reason: String) {
@@ -291,9 +303,11 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   private func checkTime() {
     timer = nil
-    let hasTaken = uptake.hasAdvanced(channel)
+    // A stream whose bytes the socket has taken waits for its own window.
+    let isBuffered = (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 > 0
+    let hasTaken = uptake.hasAdvanced(channel) && isBuffered
     for stream in Array(streams.values) {
-      if let deadline = stream.checkTime(hasTaken: hasTaken, isTaking: uptake.isWaiting) {
+      if let deadline = stream.checkTime(hasTaken: hasTaken, isTaking: isBuffered) {
         armTimer(by: deadline)
       }
     }
@@ -301,4 +315,12 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     let deadline = idleSince + idleTime
     if deadline <= loop.now { report(handle(), .idleForLong) } else { armTimer(by: deadline) }
   }
+}
+
+/// Learns which heads were sent.
+private struct SentHeads: NIOHTTP2StreamDelegate {
+  let connection: NIOLoopBound<OriginHTTP2Connection>
+
+  func streamCreated(_ id: HTTP2StreamID, channel: any Channel) { connection.value.lastSent = Int(id) }
+  func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {}
 }

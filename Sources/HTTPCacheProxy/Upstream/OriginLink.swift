@@ -36,6 +36,15 @@ enum OriginLink: PooledConnection {
     }
   }
 
+  /// Gives up a connection that was made for a request.
+  func abandon() {
+    guard case .http2(let handle) = self else { return close() }
+    handle.channel.eventLoop.execute {
+      let connection = handle.connection.value
+      connection.ended(OriginStream(connection))
+    }
+  }
+
   /// Closes a connection that serves no request.
   func close() {
     switch self {

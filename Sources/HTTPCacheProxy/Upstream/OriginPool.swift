@@ -54,14 +54,18 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     case exclusive
     /// It becomes a tunnel: whether it could be shared was not asked.
     case unasked
-    /// - Parameter limit: maximum requests at once.
-    case shared(Connection, limit: Int)
+    /// - Parameters:
+    ///   - limit: maximum requests at once.
+    ///   - isRetired: whether it serves only the request that it was made for.
+    case shared(Connection, limit: Int, isRetired: Bool)
   }
 
   /// What follows from an event.
   struct Outcome {
     /// Requests that waited, and what they may do.
     var granted: [(waiter: Waiter, grant: Grant)] = []
+    /// Requests that waited for the connection that has failed.
+    var failed: [Waiter] = []
     /// Connections to close.
     var closing: [Connection] = []
   }
@@ -94,7 +98,7 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
   /// Number of connections that have a place, and of requests on shared ones that have one of their own.
   private(set) var connections = 0
   private var additional = 0
-  /// Number of connections that are being made, of each event loop.
+  /// Number of connections that are being made, of each event loop, and may be shared.
   private var opening: [Connection.Loop: Int] = [:]
   /// Number of requests that a connection will serve at once, as far as the last one shows.
   private var capacity: Int
@@ -210,7 +214,7 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     }
     // The requests that wait for connections which are being made will have the places that are free.
     let isLeft = needsNew || limits.connections.map { $0 - places > coming } ?? true
-    return mayConnect && isLeft ? connect(on: loop) : nil
+    return mayConnect && isLeft ? connect(on: needsNew ? nil : loop) : nil
   }
 
   private func isUsable(_ shared: Shared, at now: NIODeadline) -> Bool {
@@ -224,16 +228,17 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     additional += shared[index].additional
   }
 
-  private mutating func connect(on loop: Connection.Loop) -> Grant {
+  /// - Parameter loop: the event loop whose requests may wait for the connection; `nil` for none.
+  private mutating func connect(on loop: Connection.Loop?) -> Grant {
     connections += 1
-    opening[loop, default: 0] += 1
+    if let loop { opening[loop, default: 0] += 1 }
     return .connect
   }
 
   /// Takes a place for a new connection without waiting for one.
-  mutating func takePlace(on loop: Connection.Loop) -> Bool {
+  mutating func takePlace() -> Bool {
     guard queue.isEmpty, hasRoom else { return false }
-    _ = connect(on: loop)
+    _ = connect(on: nil)
     return true
   }
 
@@ -302,29 +307,31 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
   // MARK: - Connections
 
   /// Records that a connection was made, which serves the request that it was made for.
-  mutating func opened(_ connection: Opened, on loop: Connection.Loop, at now: NIODeadline) -> Outcome {
+  ///
+  /// - Parameter loop: the event loop whose requests may wait for it: `nil` if that request needed a new one.
+  mutating func opened(_ connection: Opened, on loop: Connection.Loop?, at now: NIODeadline) -> Outcome {
     endOpening(loop)
     switch connection {
     case .unasked: break
     case .exclusive: capacity = 1
-    case .shared(let connection, let limit):
+    case .shared(let connection, let limit, let isRetired):
       capacity = Swift.max(1, limit)
-      shared.append(Shared(connection: connection, limit: limit))
+      shared.append(Shared(connection: connection, limit: limit, isRetired: isRetired))
     }
     return grantWaiting(at: now)
   }
 
   /// Records that a connection could not be made.
-  mutating func failed(on loop: Connection.Loop, at now: NIODeadline) -> Outcome {
+  mutating func failed(on loop: Connection.Loop?, at now: NIODeadline) -> Outcome {
     endOpening(loop)
     connections -= 1
+    // Each would have made one, which would have failed at the same time.
+    if capacity > 1, opening.isEmpty, shared.isEmpty { return Outcome(failed: removeWaiting()) }
     return grantWaiting(at: now)
   }
 
-  /// Whether requests wait for connections that are being made, and none is, or is open.
-  var waitsInVain: Bool { connections == 0 && !queue.isEmpty }
-
-  private mutating func endOpening(_ loop: Connection.Loop) {
+  private mutating func endOpening(_ loop: Connection.Loop?) {
+    guard let loop else { return }
     let count = opening[loop, default: 1] - 1
     opening[loop] = count == 0 ? nil : count
   }
@@ -359,7 +366,9 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     change(index) { $0.requests -= 1 }
     var outcome = grantWaiting(at: now)
     guard shared[index].requests == 0 else { return outcome }
-    if idleCount > limits.idle || isOverfull { shared[index].isRetired = true }
+    // One that needs a new connection may wait for the place.
+    let isInTheWay = !hasRoom && first?.needsNew == true
+    if idleCount > limits.idle || isOverfull || isInTheWay { shared[index].isRetired = true }
     if shared[index].isRetired { outcome.closing.append(connection) }
     return outcome
   }

@@ -43,6 +43,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   private var isContentTaken = false
   /// The frames that wait until the next response is wanted.
   private var frames = CircularBuffer<HTTP2Frame.FramePayload>()
+  private var headsWaiting = 0
   private var receiver: OriginReply.Receiver?
   private var held: Held?
   private var feed: BodyFeed?
@@ -81,10 +82,14 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
       connection.ended(self)
       return receiver(.failure(error))
     }
+    guard let multiplexer = connection.multiplexer else { return failToOpen() }
     waiting = request
     let bound = NIOLoopBound(self, eventLoop: connection.loop)
+    let opened = connection.loop.makePromise(of: (any Channel).self)
+    // A connection that has closed meanwhile makes no channel.
+    opened.futureResult.whenFailure { _ in bound.value.failToOpen() }
     // In the next turn of this event loop.
-    connection.multiplexer?.createStreamChannel(promise: nil) { stream in
+    multiplexer.createStreamChannel(promise: opened) { stream in
       stream.eventLoop.makeCompletedFuture { try bound.value.open(stream) }
     }
   }
@@ -94,11 +99,15 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   /// - Throws: an error if there is nothing to send any more, or nothing to send it on.
   private func open(_ stream: any Channel) throws {
     guard machine.input == .head, connection.channel.isActive, !connection.isRetired else {
-      end(machine.end(unsent, hasBytes: false))
-      connection.ended(self)
       throw ChannelError.ioOnClosedChannel
     }
     try stream.pipeline.syncOperations.addHandler(self)
+  }
+
+  private func failToOpen() {
+    waiting = nil
+    end(machine.end(unsent, hasBytes: false))
+    connection.ended(self)
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -126,6 +135,19 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     }
     context.flush()
     number = (try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)).map { Int($0) }
+    // `NIOHTTP2Handler` would end the process behind the last number (§5.1.1).
+    if let number, number > 1 << 30 { connection.retire() }
+  }
+
+  /// Whether the head was sent. Until then it waits for the socket, or for the end of other streams.
+  private var isHeadSent: Bool { number.map { $0 <= connection.lastSent } ?? false }
+
+  /// Whether content of the request must be sent.
+  var hasContentToSend: Bool { machine.isSending || writesPending > 0 }
+
+  /// Handles GOAWAY: a head that was not sent must not be sent any more.
+  func stopUnsent() {
+    if number != nil, !isHeadSent { close(unsent) }
   }
 
   /// The size of a frame that each peer accepts, in bytes (RFC 9113 §4.2).
@@ -197,10 +219,15 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     guard machine.received(at: now) else { return }
     let frame = unwrapInboundIn(data)
     switch frame {
-    case .headers, .data: frames.append(frame)
+    case .headers: headsWaiting += 1
+    case .data: break
     default: return
     }
+    frames.append(frame)
     process()
+    if headsWaiting > Machine.interimLimit.count {
+      close(OriginError(.protocolError, "the origin has sent too many interim responses"))
+    }
   }
 
   private func hasReadAll() {
@@ -209,10 +236,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
 
   func channelReadComplete(context: ChannelHandlerContext) {
     hasReadAll()
-    if let held {
-      // Without a length, more may come at any time.
-      if held.length == nil { deliverHeld() } else { connection.armTimer(by: held.end) }
-    }
+    settleHeld()
     readOn()
   }
 
@@ -239,7 +263,13 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    if let failure = connection.failure { close(failure) } else { endInput() }
+    if number != nil, !isHeadSent {
+      close(unsent)
+    } else if let failure = connection.failure {
+      close(failure)
+    } else {
+      endInput()
+    }
   }
 
   /// After an interim response, what has arrived waits until it is wanted.
@@ -249,7 +279,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   private func reason(_ code: NIOHTTP2.HTTP2ErrorCode) -> OriginError {
     // §6.8, §8.7: the origin has not looked at the request.
     if code == .refusedStream { return unsent }
-    if let last = connection.lastStream, let number, number > last { return unsent }
+    if let number, number > connection.lastStream ?? number { return unsent }
     if let failure = connection.failure { return failure }
     if code == .http11Required {
       return OriginError(
@@ -277,8 +307,15 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     process()
     // All that comes has now been processed, up to another interim response.
     if machine.inputIsClosed { return endInput() }
-    if held?.length == nil { deliverHeld() }
+    settleHeld()
     readOn()
+  }
+
+  /// Delivers a held response, or sets the timer for it.
+  private func settleHeld() {
+    guard let held else { return }
+    // Without a length, more may come at any time.
+    if held.length == nil { deliverHeld() } else { connection.armTimer(by: held.end) }
   }
 
   private func process() {
@@ -289,7 +326,9 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
       while !frames.isEmpty {
         let input = machine.input
         if input == .nothing { return }
-        switch (frames.removeFirst(), input) {
+        let frame = frames.removeFirst()
+        if case .headers = frame { headsWaiting -= 1 }
+        switch (frame, input) {
         case (.headers(let frame), .head):
           if let reply = try read(frame) { awaited = (receiver.take(), reply) }
         case (.data, .head): throw MessageFault(502, "content precedes the head (RFC 9113 §8.1)")
@@ -405,15 +444,15 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   private func finish() {
     end(machine.responseEnded(hasBytes: false, at: now))
     // The rest of the request is of no use.
-    if writesPending > 0 { context?.channel.close(promise: nil) }
+    if writesPending > 0 { reset() }
   }
 
   // MARK: - Endings
 
   func close(_ error: OriginError?) {
     end(machine.end(error, hasBytes: false))
-    // A head may be malformed only together with what follows.
-    if let error { receiver.take()?(.failure(error)) }
+    // A head may be malformed only together with what follows. A whole response is about to be delivered.
+    if let error, machine.exchanges == 0 { receiver.take()?(.failure(error)) }
   }
 
   private func end(_ ending: Machine.Ending) {
@@ -422,6 +461,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     sending?.cancel()
     sending = nil
     frames.removeAll()
+    headsWaiting = 0
     switch ending {
     case .none, .quietly, .idle: break
     case .head(let error): receiver.take()?(.failure(error))
@@ -429,8 +469,15 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
       feed?.finish(error.map { .failure($0) } ?? .success(()))
       feed = nil
     }
-    // Resets the stream, unless both sides have ended it.
-    context?.channel.close(promise: nil)
+    reset()
+  }
+
+  /// Resets the stream, unless both sides have ended it.
+  private func reset() {
+    guard let context, context.channel.isActive else { return }
+    // To close the channel does not suffice while the head waits: it would be sent later.
+    if number != nil { context.writeAndFlush(wrapOutboundOut(.rstStream(.cancel)), promise: nil) }
+    context.channel.close(promise: nil)
   }
 
   // MARK: - Time

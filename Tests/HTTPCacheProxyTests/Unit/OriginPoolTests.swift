@@ -200,7 +200,7 @@ struct OriginPoolTests {
   @Test("A probe takes a place that is free, and never waits")
   func probe() {
     var pool = Self.pool(1)
-    #expect((0..<2).map { _ in pool.takePlace(on: 0) } == [true, false])
+    #expect((0..<2).map { _ in pool.takePlace() } == [true, false])
     #expect(Self.request(&pool, 1).result == .wait)
     #expect(pool.removeWaiting() == [1] && pool.waiting == 0)
     #expect(Self.ended(&pool) == [] && pool.connections == 0)
@@ -228,7 +228,8 @@ struct OriginPoolTests {
     #expect(
       (0..<6).map { Self.request(&pool, $0).result } == [.connect, .wait, .wait, .wait, .connect, .wait])
     #expect(pool.connections == 2 && pool.places == 2)
-    let outcome = pool.opened(.shared(Connection(number: 1), limit: 4), on: 0, at: Self.start)
+    let outcome = pool.opened(
+      .shared(Connection(number: 1), limit: 4, isRetired: false), on: 0, at: Self.start)
     #expect(outcome.waiters == [1, 2, 3] && Self.results(outcome) == [.reuse(1), .reuse(1), .reuse(1)])
     #expect(pool.sharing == 4 && pool.places == 5)
     // The last one that waits does so for the second connection, and gets what is free first.
@@ -247,13 +248,44 @@ struct OriginPoolTests {
     #expect(Self.request(&pool, 9).result == .wait && pool.waiting == 2)
   }
 
-  @Test("A connection that fails leaves its place to the requests that waited for it")
+  @Test("Requests that waited for a connection that fails do so too, unless there is another")
   func failure() {
     var pool = Self.sharing()
     for number in 0..<3 { Self.request(&pool, number) }
+    #expect(pool.failed(on: 0, at: Self.start).failed == [1, 2])
+    #expect(pool.connections == 0 && pool.waiting == 0)
+    for number in 0..<6 { Self.request(&pool, number) }
+    // The second one serves as many as it may.
     let outcome = pool.failed(on: 0, at: Self.start)
-    #expect(Self.results(outcome) == [.connect] && outcome.waiters == [1])
-    #expect(pool.connections == 1 && pool.waiting == 1)
+    #expect(outcome.failed == [] && outcome.waiters == [1] && pool.waiting == 3)
+    #expect(
+      pool.opened(.shared(Connection(number: 1), limit: 4, isRetired: false), on: 0, at: Self.start).waiters
+        == [2, 3, 5])
+  }
+
+  @Test(
+    "No request waits for a connection that becomes a tunnel, and a tunnel gets the place of one that is free"
+  )
+  func tunnels() {
+    var pool = Self.sharing(2, queue: 1)
+    #expect(Self.request(&pool, 0, needsNew: true).result == .connect)
+    #expect(Self.request(&pool, 1).result == .connect)
+    #expect(pool.opened(.unasked, on: nil, at: Self.start).granted.isEmpty)
+    let connection = Connection(number: 1)
+    _ = pool.opened(.shared(connection, limit: 4, isRetired: false), on: 0, at: Self.start)
+    #expect(Self.request(&pool, 2, needsNew: true).result == .wait)
+    #expect(pool.requestEnded(on: connection, at: Self.start).closing == [connection])
+    #expect(pool.closed(connection, at: Self.start).waiters == [2])
+  }
+
+  @Test("A connection that the origin has retired by the time that it is open serves one request")
+  func retiredFromTheBeginning() {
+    var pool = Self.sharing()
+    for number in 0..<2 { Self.request(&pool, number) }
+    let connection = Connection(number: 1)
+    let outcome = pool.opened(.shared(connection, limit: 4, isRetired: true), on: 0, at: Self.start)
+    #expect(outcome.waiters == [1] && Self.results(outcome) == [.connect])
+    #expect(pool.requestEnded(on: connection, at: Self.start).closing == [connection])
   }
 
   @Test("Each event loop has a connection of its own, unless there is no room, or another one is idle")
@@ -261,10 +293,10 @@ struct OriginPoolTests {
     var pool = Self.sharing(6)
     let connections = (0..<2).map { Connection(number: $0, loop: $0) }
     for loop in 0..<2 { #expect(Self.request(&pool, loop, loop: loop).result == .connect) }
-    _ = pool.opened(.shared(connections[0], limit: 4), on: 0, at: Self.start)
+    _ = pool.opened(.shared(connections[0], limit: 4, isRetired: false), on: 0, at: Self.start)
     // The one of its own loop is on the way, and another is here.
     #expect(Self.request(&pool, 2, loop: 1).result == .reuse(0))
-    _ = pool.opened(.shared(connections[1], limit: 4), on: 1, at: Self.start)
+    _ = pool.opened(.shared(connections[1], limit: 4, isRetired: false), on: 1, at: Self.start)
     #expect(
       (0..<3).map { Self.request(&pool, 3, loop: [1, 0, 1][$0]).result } == [.reuse(1), .reuse(0), .reuse(1)])
     // No room for a third.
@@ -284,7 +316,7 @@ struct OriginPoolTests {
     var pool = Self.sharing(queue: 0)
     let connection = Connection(number: 1)
     Self.request(&pool)
-    _ = pool.opened(.shared(connection, limit: 4), on: 0, at: Self.start)
+    _ = pool.opened(.shared(connection, limit: 4, isRetired: false), on: 0, at: Self.start)
     var mustClose = pool.retire(connection)
     #expect(!mustClose)
     #expect(Self.request(&pool, 1).result == .connect)
@@ -305,7 +337,7 @@ struct OriginPoolTests {
     var pool = Self.sharing()
     let connection = Connection(number: 1)
     Self.request(&pool)
-    _ = pool.opened(.shared(connection, limit: 4), on: 0, at: Self.start)
+    _ = pool.opened(.shared(connection, limit: 4, isRetired: false), on: 0, at: Self.start)
     _ = pool.requestEnded(on: connection, at: Self.start)
     #expect(Self.request(&pool).result == .reuse(1))
     var mustClose = pool.retireIdle(connection)
@@ -322,7 +354,7 @@ struct OriginPoolTests {
     let connections = (0..<2).map { Connection(number: $0, loop: $0) }
     for connection in connections {
       Self.request(&pool, loop: connection.loop)
-      _ = pool.opened(.shared(connection, limit: 2), on: connection.loop, at: Self.start)
+      _ = pool.opened(.shared(connection, limit: 2, isRetired: false), on: connection.loop, at: Self.start)
     }
     #expect(pool.requestEnded(on: connections[0], at: Self.start).closing == [])
     #expect(pool.requestEnded(on: connections[1], at: Self.start).closing == [connections[1]])
@@ -338,7 +370,7 @@ struct OriginPoolTests {
     var pool = Self.sharing(capacity: 100)
     for number in 0..<9 { Self.request(&pool, number) }
     let connection = Connection(number: 1)
-    let outcome = pool.opened(.shared(connection, limit: 2), on: 0, at: Self.start)
+    let outcome = pool.opened(.shared(connection, limit: 2, isRetired: false), on: 0, at: Self.start)
     // One shares it, and every second one of the others makes a connection for two.
     #expect(outcome.waiters == [1, 2, 3, 4, 5] && pool.connections == 5)
     #expect(pool.waiting == 3 && pool.sharing == 2)
@@ -349,19 +381,19 @@ struct OriginPoolTests {
   @Test("For any events, requests on shared connections and connections have no more places than there are")
   func randomSharing() {
     var generator = SplitMix64(seed: 11)
-    for _ in 0..<300 {
+    for _ in 0..<60 {
       let places = Int.random(in: 1...8, using: &generator)
       let limit = Int.random(in: 1...4, using: &generator)
       var pool = Self.sharing(
         places, idle: Int.random(in: 0...2, using: &generator), queue: 20, capacity: limit)
       // The connections by their states, with the requests on each; and the requests that wait.
-      var opening: [Int] = []
+      var opening: [Int?] = []
       var open: [Connection: Int] = [:]
       var retired: Set<Int> = []
       var closing: [Connection] = []
       var waiting: [Int] = []
       var number = 0
-      func grant(_ grant: Pool.Grant, loop: Int) {
+      func grant(_ grant: Pool.Grant, loop: Int?) {
         switch grant {
         case .connect: opening.append(loop)
         case .reuse(let connection):
@@ -374,7 +406,11 @@ struct OriginPoolTests {
         for (waiter, given) in outcome.granted {
           #expect(waiting.contains(waiter))
           waiting.removeAll { $0 == waiter }
-          grant(given, loop: waiter % 3)
+          grant(given, loop: waiter % 7 == 0 ? nil : waiter % 3)
+        }
+        for waiter in outcome.failed {
+          #expect(waiting.contains(waiter))
+          waiting.removeAll { $0 == waiter }
         }
         for connection in outcome.closing {
           #expect(open[connection] == 0)
@@ -382,7 +418,7 @@ struct OriginPoolTests {
           closing.append(connection)
         }
       }
-      for _ in 0..<300 {
+      for _ in 0..<200 {
         number += 1
         let loop = number % 3
         let busy = open.filter { $0.value > 0 }.keys.min { $0.number < $1.number }
@@ -392,14 +428,15 @@ struct OriginPoolTests {
             needsNew: number % 7 == 0, on: loop, at: Self.start, waiter: { number })
           perform(Pool.Outcome(closing: admission.closing))
           switch admission.decision {
-          case .grant(let given): grant(given, loop: loop)
+          case .grant(let given): grant(given, loop: number % 7 == 0 ? nil : loop)
           case .wait: waiting.append(number)
           case .refuse: #expect(waiting.count >= 20)
           }
         case 4 where !opening.isEmpty:
-          let connection = Connection(number: number, loop: opening.removeFirst())
+          let loop = opening.removeFirst()
+          let connection = Connection(number: number, loop: loop ?? 0)
           open[connection] = 1
-          perform(pool.opened(.shared(connection, limit: limit), on: connection.loop, at: Self.start))
+          perform(pool.opened(.shared(connection, limit: limit, isRetired: false), on: loop, at: Self.start))
         case 5 where !opening.isEmpty: perform(pool.failed(on: opening.removeFirst(), at: Self.start))
         case 6:
           guard let busy else { continue }
