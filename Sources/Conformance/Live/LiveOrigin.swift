@@ -154,6 +154,12 @@ package final class LiveOrigin: Sendable {
       response = try await next()
     }
     let code = response.head.status.code
+    if response.head.headerFields[.contentLength] == nil, let length = response.body.length, code != 204,
+      code != 304,
+      request.method != .head
+    {
+      response.head.headerFields[.contentLength] = String(length)
+    }
     guard request.method != .head, code != 204, code != 304 else {
       return try await writer.write(.headers(.init(headers: HPACKHeaders(response.head), endStream: true)))
     }

@@ -483,6 +483,91 @@ struct OriginHTTP2Tests {
     }
   }
 
+  @Test(
+    "A response before the end of the request's content reaches the client whole (RFC 9113 §8.1)",
+    arguments: [0, 5, 100_000], [true, false])
+  func early(size: Int, hasLength: Bool) async throws {
+    let content = String(repeating: "x", count: size)
+    try await OriginFixture.run { stream in
+      let length = hasLength ? [("content-length", "\(size)")] : []
+      try await stream.send([(":status", "413")] + length, endsStream: size == 0)
+      if size > 0 { try await stream.send(Array(content.utf8), endsStream: true) }
+    } _: { (fixture: OriginFixture) in
+      try await RawClient.connect(to: fixture.proxy.port).talk { conversation in
+        try await conversation.send(
+          "POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 1000000\r\n\r\n"
+            + String(repeating: "y", count: 100_000))
+        let answer = await conversation.read(until: size == 0 ? "\r\n\r\n" : content)
+        expect(answer, startsWith: "HTTP/1.1 413")
+      }
+      // The place of the request is free.
+      try await eventually { try await fixture.metric("httpcache_origin_streams") == 0 }
+    }
+  }
+
+  @Test("A head that comes after an interim response does not wait for its content")
+  func afterInterim() async throws {
+    let gate = Gate()
+    try await OriginFixture.run { stream in
+      try await stream.send([(":status", "103")])
+      try await stream.send([(":status", "200"), ("content-length", "4")])
+      await gate.pass()
+      try await stream.send(Array("late".utf8), endsStream: true)
+    } _: { (fixture: OriginFixture) in
+      try await RawClient.connect(to: fixture.proxy.port).talk { conversation in
+        try await conversation.send("POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n")
+        _ = await conversation.read(until: "HTTP/1.1 200")
+        gate.open()
+        #expect(await conversation.read(until: "late").hasSuffix("late"))
+      }
+    }
+  }
+
+  @Test("An origin that closes the connection after each response gets all requests")
+  func closing() async throws {
+    try await OriginFixture.run { stream in
+      try await stream.answer(stream.path, [("cache-control", "no-store")])
+      try await stream.closeConnection()
+    } _: { (fixture: OriginFixture) in
+      for number in 0..<50 { expect(try await fixture.get("/\(number)"), endsWith: "/\(number)") }
+    }
+  }
+
+  @Test("A client that leaves while the connection is being made leaves neither a request nor the connection")
+  func leavingEarly() async throws {
+    let (began, gate) = (Gate(), Gate())
+    let server = try await LoopbackServer.startHTTP2 { channel, ready in
+      try channel.syncOptions?.setOption(.autoRead, value: false)
+      let bound = NIOLoopBound(ready, eventLoop: channel.eventLoop)
+      began.open()
+      Task {
+        await gate.pass()
+        channel.eventLoop.execute {
+          try? bound.value()
+          try? channel.syncOptions?.setOption(.autoRead, value: true)
+          channel.read()
+        }
+      }
+    } serve: { frames, _, _ in
+      for try await _ in frames {}
+    }
+    try await OriginFixture.run {
+      $0.origin.port = server.port
+      $0.timeouts.originIdle = .milliseconds(20)
+    } origin: { _ in
+    } _: { (fixture: OriginFixture) in
+      try await RawClient.connect(to: fixture.proxy.port).talk { conversation in
+        try await conversation.send("POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n")
+        await began.pass()
+        try await conversation.resetsWhenClosed()
+      }
+      try await eventually { try await fixture.metric("httpcache_connections") == 0 }
+      gate.open()
+      try await eventually { try await fixture.metric("httpcache_origin_connections") == 0 }
+    }
+    await server.stop()
+  }
+
   @Test("A reader that takes nothing holds back its stream, and no other (§5.2)")
   func slowReader() async throws {
     let sent = Mutex(0)
