@@ -38,7 +38,7 @@ package final class LiveOrigin: Sendable {
         try encryption.encrypt(channel, by: channel.eventLoop.now + .seconds(10)) { result in
           if case .success = result { try? ready() }
         }
-      } serve: { frames, writer, _ in
+      } serve: { (frames: LoopbackServer.Frames, writer: LoopbackServer.FrameWriter, _) in
         try await serveStream(frames, writer, origins)
       }
       return LiveOrigin(server, origins)

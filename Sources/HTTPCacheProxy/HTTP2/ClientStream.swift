@@ -173,6 +173,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
 
   private func end(_ fields: HPACKHeaders, _ context: ChannelHandlerContext) {
     do throws(MessageFault) {
+      try fields.checkTrailers(connection.limits.head, status: 431)
       var trailers = HTTPFields()
       for (name, value, _) in fields { trailers.append(try HTTP2Field.parse(name, value).field) }
       endContent(trailers: trailers, context)

@@ -105,7 +105,10 @@ extension HTTPResponse {
 
 extension HTTPFields {
   /// Reads the trailers of a message of HTTP/2 (RFC 9113 §8.1).
-  static func reading(trailers: HPACKHeaders) throws(MessageFault) -> HTTPFields {
+  static func reading(
+    trailers: HPACKHeaders, _ limits: ProxyConfiguration.HeadLimits
+  ) throws(MessageFault) -> HTTPFields {
+    try trailers.checkTrailers(limits, status: 502)
     var fields = HTTPFields()
     for (name, value, _) in trailers { try fields.append(parsing: name, value) }
     return fields
@@ -123,6 +126,20 @@ extension HTTPFields {
       }
     } catch {
       throw MessageFault(502, error.reason)
+    }
+  }
+}
+
+extension HPACKHeaders {
+  /// Checks the size of a trailer section.
+  ///
+  /// - Parameter status: the status of a response that says so.
+  func checkTrailers(_ limits: ProxyConfiguration.HeadLimits, status: Int) throws(MessageFault) {
+    var size = 0
+    for (name, value, _) in self { size += name.utf8.count + value.utf8.count }
+    guard count <= limits.fields, size <= limits.headBytes else {
+      throw MessageFault(
+        status, "the trailers have more than \(limits.fields) fields, or \(limits.headBytes) bytes")
     }
   }
 }

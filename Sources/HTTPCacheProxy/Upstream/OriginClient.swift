@@ -268,8 +268,8 @@ final class OriginClient: Sendable {
         }
         connection.finishSending()
       } catch {
-        // The client stopped sending, or the content is no longer wanted: half a request is invalid.
-        connection.close()
+        // The client stopped sending, or the content is no longer wanted.
+        connection.stopSending()
       }
     }
     connection.attach(sending)

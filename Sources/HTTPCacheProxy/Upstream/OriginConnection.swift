@@ -173,6 +173,12 @@ final class OriginConnection: ChannelInboundHandler, OriginHandler {
     sending = nil
   }
 
+  func stopSending() {
+    if machine.isSending {
+      close(OriginError(.connectionTerminated, "the client sent no more of its content", isByProxy: true))
+    }
+  }
+
   // MARK: - Responses
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {

@@ -66,6 +66,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
   private(set) var lastStream: Int?
   /// The last stream whose head was sent.
   fileprivate(set) var lastSent = 0
+  private let goAway = GoAwayWatch()
   /// Why the connection has ended.
   private(set) var failure: OriginError?
   /// When bytes arrived from the origin for the last time.
@@ -102,13 +103,14 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     let connection = OriginHTTP2Connection(
       channel, limits: limits, timeouts: timeouts, transit: transit, scheme: scheme, report: report)
     let (ofConnection, ofStreams) = connection.configuration
+    let watch = SentHeads(connection: NIOLoopBound(connection, eventLoop: channel.eventLoop))
     let frames = NIOHTTP2Handler(
       mode: .client, eventLoop: channel.eventLoop, connectionConfiguration: ofConnection,
-      streamConfiguration: ofStreams,
-      streamDelegate: SentHeads(connection: NIOLoopBound(connection, eventLoop: channel.eventLoop))
+      streamConfiguration: ofStreams, streamDelegate: watch
     ) { $0.close() }
     do {
-      try channel.pipeline.syncOperations.addHandlers(connection.unread, frames, connection)
+      try channel.pipeline.syncOperations.addHandlers(
+        connection.unread, connection.goAway, frames, connection)
       connection.multiplexer = try frames.syncMultiplexer()
     } catch {
       connection.settled.fail(error)
@@ -223,12 +225,10 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     switch error {
-    case is NIOHTTP2Errors.StreamError: return
-    // Something came for a stream that has ended long before. `NIOHTTP2Handler` has sent GOAWAY for it.
-    case is NIOHTTP2Errors.NoSuchStream: retire()
     case let failure as TLSFailure: end(OriginError(failure))
     case is IOError: end(OriginError(error))
-    default: fail("\(error)")
+    // Otherwise it concerns a stream, which learns of it.
+    default: if goAway.wasSent { fail("\(error)") }
     }
   }
 
@@ -323,4 +323,23 @@ private struct SentHeads: NIOHTTP2StreamDelegate {
 
   func streamCreated(_ id: HTTP2StreamID, channel: any Channel) { connection.value.lastSent = Int(id) }
   func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {}
+}
+
+/// Learns whether `NIOHTTP2Handler` has sent GOAWAY: it does so after an error of the connection, and does not after one of a
+/// stream. It reports both, and does not tell them apart.
+private final class GoAwayWatch: ChannelOutboundHandler {
+  typealias OutboundIn = IOData
+  typealias OutboundOut = IOData
+
+  private(set) var wasSent = false
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    // Each frame but the content of DATA is one write. Content that looks like GOAWAY does no harm.
+    if !wasSent, case .byteBuffer(let bytes) = unwrapOutboundIn(data),
+      bytes.getInteger(at: bytes.readerIndex + 3, as: UInt8.self) == 7
+    {
+      wasSent = true
+    }
+    context.write(data, promise: promise)
+  }
 }

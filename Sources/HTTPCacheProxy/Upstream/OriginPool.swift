@@ -326,7 +326,7 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     endOpening(loop)
     connections -= 1
     // Each would have made one, which would have failed at the same time.
-    if capacity > 1, opening.isEmpty, shared.isEmpty { return Outcome(failed: removeWaiting()) }
+    if loop != nil, capacity > 1, opening.isEmpty, shared.isEmpty { return Outcome(failed: removeWaiting()) }
     return grantWaiting(at: now)
   }
 

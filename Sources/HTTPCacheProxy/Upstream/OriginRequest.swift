@@ -50,6 +50,8 @@ protocol OriginHandler: AnyObject {
   func send(_ bytes: ByteBuffer) -> EventLoopFuture<Void>
   /// Ends the request's content.
   func finishSending()
+  /// Ends the exchange if content must still be sent, which does not come: half a request is invalid.
+  func stopSending()
   /// Ends the exchange.
   func close(_ error: OriginError?)
 }
@@ -124,6 +126,11 @@ struct OriginReference: Sendable {
   /// See ``OriginHandler/finishSending()``.
   func finishSending() {
     during { $0.finishSending() }
+  }
+
+  /// See ``OriginHandler/stopSending()``.
+  func stopSending() {
+    during { $0.stopSending() }
   }
 
   /// Cancels the exchange. Closing only the channel is not enough: content that ends with the connection would count as

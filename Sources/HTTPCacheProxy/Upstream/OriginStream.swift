@@ -52,6 +52,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   private var sending: Task<Void, Never>?
   /// Number of frames of the request that the origin must take.
   private var writesPending = 0
+  private var hasReset = false
   /// Bytes that count as content in flight: a window while nothing is read.
   private var counted = 0 { didSet { connection.transit.change(by: counted - oldValue) } }
 
@@ -142,8 +143,8 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   /// Whether the head was sent. Until then it waits for the socket, or for the end of other streams.
   private var isHeadSent: Bool { number.map { $0 <= connection.lastSent } ?? false }
 
-  /// Whether content of the request must be sent.
-  var hasContentToSend: Bool { machine.isSending || writesPending > 0 }
+  /// Whether more content of the request must follow what was sent.
+  var hasContentToSend: Bool { isHeadSent && (machine.isSending || writesPending > 0) }
 
   /// Handles GOAWAY: a head that was not sent must not be sent any more.
   func stopUnsent() {
@@ -273,7 +274,14 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   }
 
   /// After an interim response, what has arrived waits until it is wanted.
-  private func endInput() { end(machine.inputEnded(hasBytes: !frames.isEmpty)) }
+  private func endInput() {
+    end(machine.inputEnded(hasBytes: !frames.isEmpty))
+    guard machine.inputIsClosed else { return }
+    // What the origin has sent needs no more of the request.
+    machine.uploadChanged(to: .nothing, at: now)
+    sending?.cancel()
+    sending = nil
+  }
 
   /// Why the stream was closed.
   private func reason(_ code: NIOHTTP2.HTTP2ErrorCode) -> OriginError {
@@ -336,7 +344,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
           guard frame.endStream else {
             throw MessageFault(502, "trailers do not end the stream (RFC 9113 §8.1)")
           }
-          let trailers = try HTTPFields.reading(trailers: frame.headers)
+          let trailers = try HTTPFields.reading(trailers: frame.headers, connection.limits)
           if let reply = try endContent(trailers) { awaited = (receiver.take(), reply) }
         case (.data(let frame), .content):
           if case .byteBuffer(let bytes) = frame.data { try add(bytes) }
@@ -450,9 +458,19 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   // MARK: - Endings
 
   func close(_ error: OriginError?) {
-    end(machine.end(error, hasBytes: false))
+    let ending = machine.end(error, hasBytes: false)
+    switch ending {
+    case .head: break
     // A head may be malformed only together with what follows. A whole response is about to be delivered.
-    if let error, machine.exchanges == 0 { receiver.take()?(.failure(error)) }
+    default: if let error, held == nil, machine.exchanges == 0 { receiver.take()?(.failure(error)) }
+    }
+    end(ending)
+  }
+
+  func stopSending() {
+    if machine.isSending {
+      close(OriginError(.connectionTerminated, "the client sent no more of its content", isByProxy: true))
+    }
   }
 
   private func end(_ ending: Machine.Ending) {
@@ -474,10 +492,16 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
 
   /// Resets the stream, unless both sides have ended it.
   private func reset() {
-    guard let context, context.channel.isActive else { return }
+    guard !hasReset, let context, context.channel.isActive else { return }
+    hasReset = true
     // To close the channel does not suffice while the head waits: it would be sent later.
-    if number != nil { context.writeAndFlush(wrapOutboundOut(.rstStream(.cancel)), promise: nil) }
+    if number != nil, !isHeadSent {
+      context.writeAndFlush(wrapOutboundOut(.rstStream(.cancel)), promise: nil)
+    }
     context.channel.close(promise: nil)
+    // The stream ends when the socket takes the frame, which may be never.
+    counted = 0
+    connection.ended(self)
   }
 
   // MARK: - Time

@@ -87,14 +87,19 @@ package final class LoopbackServer: Sendable {
   ///   - port: the port; 0 for any free one.
   ///   - settings: what the server announces.
   ///   - encrypt: adds the handlers of TLS to a connection. `ready` adds those of HTTP/2, when they are wanted.
+  ///   - configure: adds the handlers of a stream.
   ///   - serve: runs a stream until it must be closed; the parent of its channel is the connection.
-  package static func startHTTP2(
+  package static func startHTTP2<Inbound: Sendable, Outbound: Sendable>(
     port: Int = 0, settings: HTTP2Settings = [],
     encrypt:
       @escaping @Sendable (_ channel: any Channel, _ ready: @escaping () throws -> Void) throws -> Void = {
         try $1()
       },
-    serve: @escaping @Sendable (Frames, FrameWriter, any Channel) async throws -> Void
+    configure: @escaping @Sendable (any Channel) throws -> Void = { _ in },
+    serve:
+      @escaping @Sendable (
+        NIOAsyncChannelInboundStream<Inbound>, NIOAsyncChannelOutboundWriter<Outbound>, any Channel
+      ) async throws -> Void
   ) async throws -> LoopbackServer {
     try await start(port: port) { channel, connections in
       var connection = NIOHTTP2Handler.ConnectionConfiguration()
@@ -113,7 +118,10 @@ package final class LoopbackServer: Sendable {
           mode: .server, eventLoop: channel.eventLoop, connectionConfiguration: connection,
           streamConfiguration: NIOHTTP2Handler.StreamConfiguration()
         ) { stream in
-          stream.eventLoop.makeCompletedFuture { try run(stream, connections, serve) }
+          stream.eventLoop.makeCompletedFuture {
+            try configure(stream)
+            try run(stream, connections, serve)
+          }
         }
         try channel.pipeline.syncOperations.addHandler(handler)
       }

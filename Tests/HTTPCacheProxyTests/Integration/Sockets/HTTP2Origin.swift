@@ -87,7 +87,7 @@ struct OriginFixture: Sendable {
     let server = try await LoopbackServer.startHTTP2(settings: settings) { channel, ready in
       connections.add(ObjectIdentifier(channel))
       try ready()
-    } serve: { frames, writer, channel in
+    } serve: { (frames: LoopbackServer.Frames, writer: LoopbackServer.FrameWriter, channel) in
       var iterator = frames.makeAsyncIterator()
       guard case .headers(let head)? = try await iterator.next() else { return }
       let parent = channel.parent.map { ObjectIdentifier($0) }

@@ -185,6 +185,12 @@ struct OriginHTTP2Tests {
           try await $0.send(ok, endsStream: true)
         }, start: "HTTP/1.1 102", reason: "too many interim responses"),
       Malformed(
+        testDescription: "trailers that do not end the stream",
+        send: {
+          try await $0.send(ok)
+          try await $0.send([("x-a", "1")])
+        }, start: "HTTP/1.1", reason: "stream"),
+      Malformed(
         testDescription: "an early end", send: { try await $0.reset(.internalError) },
         reason: "reset the stream"),
       Malformed(
@@ -505,6 +511,22 @@ struct OriginHTTP2Tests {
     }
   }
 
+  @Test("A final response right behind an interim one reaches the client, who still sends")
+  func earlyAfterInterim() async throws {
+    try await OriginFixture.run { stream in
+      try await stream.send([(":status", "103")])
+      try await stream.send([(":status", "413")], endsStream: true)
+      try await stream.reset(.noError)
+    } _: { (fixture: OriginFixture) in
+      try await RawClient.connect(to: fixture.proxy.port).talk { conversation in
+        try await conversation.send(
+          "POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 1000000\r\n\r\n"
+            + String(repeating: "y", count: 100_000))
+        #expect(await conversation.read(until: "HTTP/1.1 413").contains("HTTP/1.1 413"))
+      }
+    }
+  }
+
   @Test("A head that comes after an interim response does not wait for its content")
   func afterInterim() async throws {
     let gate = Gate()
@@ -548,7 +570,7 @@ struct OriginHTTP2Tests {
           channel.read()
         }
       }
-    } serve: { frames, _, _ in
+    } serve: { (frames: LoopbackServer.Frames, _: LoopbackServer.FrameWriter, _) in
       for try await _ in frames {}
     }
     try await OriginFixture.run {

@@ -52,6 +52,21 @@ struct HTTP2OriginTests {
     #expect(throws: MessageFault.self) { try read([("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")]) }
   }
 
+  @Test("Trailers have the limits of a head")
+  func trailers() throws {
+    let limits = ProxyConfiguration.HeadLimits(lineBytes: 20, headBytes: 40, fields: 3)
+    func read(_ count: Int, _ size: Int) throws -> Int {
+      let fields = (0..<count).map { ("x-\($0)", String(repeating: "a", count: size)) }
+      return try HTTPFields.reading(trailers: HPACKHeaders(fields), limits).count
+    }
+    #expect(try read(3, 10) == 3)
+    #expect(throws: MessageFault.self) { try read(3, 11) }
+    #expect(throws: MessageFault.self) { try read(4, 1) }
+    #expect(throws: MessageFault.self) {
+      try HTTPFields.reading(trailers: HPACKHeaders([(":status", "200")]), limits)
+    }
+  }
+
   @Test("Whatever head is accepted goes to a client of HTTP/1.1 as one head", arguments: 0..<10)
   func conversion(seed: Int) throws {
     var random = SplitMix64(seed: UInt64(seed))

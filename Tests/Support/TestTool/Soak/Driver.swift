@@ -77,15 +77,21 @@ struct Driver {
   }
 
   private func run(in directory: String, _ server: RedisServer?) async throws -> [String] {
-    let origin = try Child("the origin", ["origin", "--silence", "\(plan.silence)"])
-    let port = try await origin.port()
+    let arguments = ["origin", "--silence", "\(plan.silence)"]
+    let origins = [
+      try Child("the origin", arguments), try Child("the origin of HTTP/2", arguments + ["--http2"]),
+    ]
+    let ports = [try await origins[0].port(), try await origins[1].port()]
     var entryPoints: [EntryPoint] = []
     for number in plan.entryPoints {
       entryPoints.append(
-        try await EntryPoint(number, origin: port, directory: directory, tier: server?.url, plan: plan))
+        try await EntryPoint(
+          number, origin: ports[EntryPoint.usesHTTP2(number) ? 1 : 0], directory: directory,
+          tier: server?.url,
+          plan: plan))
     }
     // A entry point that hangs does not say so.
-    let killing = (entryPoints.map(\.child) + [origin]).map(\.watchdog)
+    let killing = (entryPoints.map(\.child) + origins).map(\.watchdog)
     let watchdog = Task { [plan] in
       try await Task.sleep(for: .seconds(plan.seconds + Double(plan.silence) / 250 + 90))
       for kill in killing { kill() }
@@ -104,7 +110,7 @@ struct Driver {
       let count = entryPoint.tally.failureCount
       if count > 0 { problems.append("\(entryPoint.name): \(count) wrong answers") }
     }
-    for child in entryPoints.map(\.child) + [origin] { await child.end(within: 20) }
+    for child in entryPoints.map(\.child) + origins { await child.end(within: 20) }
     return problems
   }
 

@@ -27,18 +27,25 @@ final class EntryPoint {
 
   static let names = Kind.allCases.flatMap { ["\($0) memory", "\($0) disk"] }
 
-  /// - Parameter number: the position in ``names``.
+  /// Whether an entry point has an origin of HTTP/2: one proxy of two has.
+  static func usesHTTP2(_ number: Int) -> Bool { names[number] == "\(Kind.proxy) disk" }
+
+  /// - Parameters:
+  ///   - number: the position in ``names``.
+  ///   - origin: the port of the origin.
   init(_ number: Int, origin: Int, directory: String, tier: String?, plan: Plan) async throws {
     kind = Kind.allCases[number / 2]
     name = Self.names[number]
     // Both processes of a kind make the same requests if the tier lets one have what the other has.
     let sequence = kind.sharesTier && tier != nil ? number / 2 * 2 : number
     draws = Draws(seed: plan.seed, entryPoint: sequence)
+    let usesHTTP2 = Self.usesHTTP2(number)
     let clients = kind.runsClients ? Swift.max(1, plan.clients / 2) : plan.clients
     var arguments = [
       kind.rawValue, "--origin", "\(origin)", "--silence", "\(plan.silence)",
       "--memory", "\(plan.memory)",
     ]
+    if usesHTTP2 { arguments.append("--origin-http2") }
     if number % 2 == 1 { arguments += ["--directory", "\(directory)/\(number)"] }
     if kind.sharesTier, let tier { arguments += ["--shared", tier] }
     if kind.runsClients {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Loopback
 import NIOCore
 
 /// The first line of an HTTP/1.1 message and its fields, by lowercased name.
@@ -136,6 +137,8 @@ extension Channel {
       try? await socket.unsafeSetSocketOption(level: .socket, name: .so_linger, value: SIMD2<Int32>(1, 0))
         .get()
     }
+    // A stream of HTTP/2 has no socket. What takes no such event fails it at once.
+    triggerUserOutboundEvent(MessageBridge.Reset(), promise: nil)
     try? await close()
   }
 }

@@ -11,18 +11,19 @@ struct Origin: Sendable {
   /// How long a silent origin waits before it closes the connection.
   let silence: Duration
 
-  func start() async throws -> LoopbackServer {
-    try await LoopbackServer.start { _ in
-    } serve: {
-      (
-        inbound: NIOAsyncChannelInboundStream<ByteBuffer>, _: NIOAsyncChannelOutboundWriter<ByteBuffer>,
-        channel
-      ) in
+  /// - Parameter usesHTTP2: whether it has HTTP/2, and no other version.
+  func start(usesHTTP2: Bool) async throws -> LoopbackServer {
+    typealias Input = NIOAsyncChannelInboundStream<ByteBuffer>
+    typealias Output = NIOAsyncChannelOutboundWriter<ByteBuffer>
+    let serve: @Sendable (Input, Output, any Channel) async throws -> Void = { inbound, _, channel in
       var reader = MessageReader(inbound)
       while let head = try await reader.head() {
         guard try await answer(head, &reader, channel) else { return }
       }
     }
+    guard usesHTTP2 else { return try await LoopbackServer.start(configure: { _ in }, serve: serve) }
+    return try await LoopbackServer.startHTTP2(
+      configure: { try $0.pipeline.syncOperations.addHandler(MessageBridge()) }, serve: serve)
   }
 
   /// - Returns: whether the connection stays open.

@@ -33,9 +33,10 @@ struct RoleOptions: ParsableArguments {
 struct OriginRole: AsyncParsableCommand {
   static let configuration = CommandConfiguration(commandName: "origin", shouldDisplay: false)
   @OptionGroup var options: RoleOptions
+  @Flag(help: "Have HTTP/2, and no other version.") var http2 = false
 
   func run() async throws {
-    let server = try await Origin(silence: .milliseconds(options.silence + 1000)).start()
+    let server = try await Origin(silence: .milliseconds(options.silence + 1000)).start(usesHTTP2: http2)
     put("port=\(server.port)")
     for await _ in commands() {}
     await server.stop()
@@ -71,6 +72,7 @@ struct EntryPointOptions: ParsableArguments {
 struct ProxyRole: AsyncParsableCommand {
   static let configuration = CommandConfiguration(commandName: "proxy", shouldDisplay: false)
   @OptionGroup var options: EntryPointOptions
+  @Flag(help: "Use HTTP/2 with the origin.") var originHttp2 = false
 
   func run() async throws {
     var configuration = ProxyConfiguration(
@@ -80,6 +82,7 @@ struct ProxyRole: AsyncParsableCommand {
     // Failures are drawn at random, so some follow each other.
     configuration.limits.originFailures = nil
     configuration.http2 = .always
+    if originHttp2 { configuration.originHTTP2 = .always }
     configuration.limits.idleOriginConnections = EntryPointSizes.idleOriginConnections
     let cache = try options.cache(.shared)
     let proxy = CachingProxy(

@@ -14,6 +14,7 @@ enum Column: String, CaseIterable, Sendable {
   case clients = "client_connection"
   case streams = "client_stream"
   case origins = "origin_connection"
+  case originStreams = "origin_stream"
   /// Bytes of content in flight, of the store in memory and on disk.
   case transit, memory, disk
   /// How often a look at the entry point, each millisecond, met a writer: those of a session live for a moment, and no report of a
@@ -30,6 +31,7 @@ enum Column: String, CaseIterable, Sendable {
     case .clients: "clients"
     case .streams: "streams"
     case .origins: "origins"
+    case .originStreams: "o.streams"
     default: rawValue + (isBytes ? " MB" : "")
     }
   }

@@ -101,7 +101,7 @@ struct EntryPointSizes: Sendable {
 
   var atRest: Verdict {
     var limits: [Column: Int] = [
-      .fetch: 0, .transfer: 0, .reader: 0, .writer: 0, .clients: 0, .streams: 0,
+      .fetch: 0, .transfer: 0, .reader: 0, .writer: 0, .clients: 0, .streams: 0, .originStreams: 0,
       .origins: Self.idleOriginConnections, .transit: 0,
     ]
     limits[.fds] = baseDescriptors.map { $0 + Self.idleOriginConnections + files }
