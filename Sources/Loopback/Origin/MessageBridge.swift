@@ -31,8 +31,15 @@ package final class MessageBridge: ChannelDuplexHandler {
   private var sendsChunks = false
   private var next = Next.head
   private var written = ByteBuffer()
+  /// Whether the response has ended.
+  private var isWhole = false
+
+  private var context: ChannelHandlerContext?
 
   package init() {}
+
+  package func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  package func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
   // MARK: - The request
 
@@ -196,17 +203,37 @@ package final class MessageBridge: ChannelDuplexHandler {
   }
 
   private func send(_ frame: HTTP2Frame.FramePayload, _ context: ChannelHandlerContext) {
+    switch frame {
+    case .headers(let head): isWhole = head.endStream
+    case .data(let data): isWhole = data.endStream
+    default: break
+    }
     let promise = context.eventLoop.makePromise(of: Void.self)
     last = promise.futureResult
     context.write(wrapOutboundOut(frame), promise: promise)
   }
 
   package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-    if case .untilClose = next, mode == .all {
+    if case .untilClose = next, mode != .input {
       endStream(context)
       context.flush()
+      next = .nothing
+    }
+    // A stream has no half that could be closed: it would be reset.
+    guard mode == .all else {
+      promise?.succeed()
+      return
     }
     next = .nothing
-    context.close(mode: mode, promise: promise)
+    guard isWhole, let last else { return context.close(mode: mode, promise: promise) }
+    // Frames may wait for the window.
+    let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+    last.whenComplete { _ in
+      guard let context = bound.value.context else {
+        promise?.succeed()
+        return
+      }
+      context.close(mode: mode, promise: promise)
+    }
   }
 }
