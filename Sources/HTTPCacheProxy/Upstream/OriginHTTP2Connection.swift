@@ -227,8 +227,9 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     switch error {
     case let failure as TLSFailure: end(OriginError(failure))
     case is IOError: end(OriginError(error))
-    // Otherwise it concerns a stream, which learns of it.
-    default: if goAway.wasSent { fail("\(error)") }
+    // It concerns a stream, which learns of it.
+    case is any NIOHTTP2Error where !goAway.wasSent: return
+    default: fail("\(error)")
     }
   }
 
