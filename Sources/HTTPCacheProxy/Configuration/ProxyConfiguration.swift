@@ -175,8 +175,8 @@ public struct ProxyConfiguration: Sendable {
     case never
     /// On connections with TLS, if both sides choose it in the handshake.
     case withTLS = "tls"
-    /// Also without TLS, with prior knowledge (§3.3): a client, such as a proxy in front, that knows of it; an origin that has
-    /// it.
+    /// Also without TLS, with prior knowledge (§3.3). A client, such as a proxy in front, must know of it, and an origin must
+    /// support it.
     case always
   }
 

@@ -117,7 +117,7 @@ extension HTTPFields {
   /// Adds a field of a response. White space around its value does not belong to it, as in HTTP/1.1.
   fileprivate mutating func append(parsing name: String, _ value: String) throws(MessageFault) {
     do throws(MessageFault) {
-      let (field, role) = try HTTP2Field.parse(name, value.trimmed)
+      let (field, role) = try HTTP2Field.parse(name, value.trimmingOptionalWhitespace)
       switch role {
       // §8.2.2.
       case .connection, .transferEncoding, .upgrade, .hop:
@@ -141,13 +141,5 @@ extension HPACKHeaders {
       throw MessageFault(
         status, "the trailers have more than \(limits.fields) fields, or \(limits.headBytes) bytes")
     }
-  }
-}
-
-extension String {
-  /// The text without white space at its ends; without a copy if there is none.
-  fileprivate var trimmed: String {
-    func isSpace(_ octet: UInt8?) -> Bool { octet == 0x20 || octet == 0x09 }
-    return isSpace(utf8.first) || isSpace(utf8.last) ? trimmingOptionalWhitespace : self
   }
 }

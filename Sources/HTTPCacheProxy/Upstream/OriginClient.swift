@@ -32,18 +32,7 @@ final class OriginClient: Sendable {
   /// Gets the connection, or the error, of a request that waits for a connection.
   typealias Waiter = @Sendable (Result<Grant, any Error>) -> Void
 
-  /// What a request got.
-  enum Grant: Sendable {
-    case reuse(OriginLink)
-    case connect
-
-    init(_ grant: Pool.Grant) {
-      switch grant {
-      case .reuse(let link): self = .reuse(link)
-      case .connect: self = .connect
-      }
-    }
-  }
+  typealias Grant = OriginGrant<OriginLink>
 
   /// What each request changes, so that it takes one lock at its beginning and one at its end.
   private struct State {
@@ -255,7 +244,7 @@ final class OriginClient: Sendable {
       do {
         // Content that was read is gone: do not read it if the request was not sent, because the second attempt needs
         // it.
-        guard try await connection.isSending() else { return }
+        guard try await connection.beginSending() else { return }
         if let isWanted {
           let time = settings.value.timeouts.expect.timeAmount
           let timer = connection.loop.scheduleTask(in: time) { isWanted.succeed(true) }
@@ -466,7 +455,7 @@ final class OriginClient: Sendable {
       for connection in admission.closing { connection.close() }
       if let timer = admission.timer { expire(at: timer) }
       switch admission.decision {
-      case .grant(let grant): return .success(Grant(grant))
+      case .grant(let grant): return .success(grant)
       case .wait(let ticket):
         if call.waits(ticket) { leave(ticket) }
         return nil

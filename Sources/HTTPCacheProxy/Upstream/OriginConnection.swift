@@ -94,7 +94,7 @@ final class OriginConnection: ChannelInboundHandler, OriginHandler {
 
   var exchanges: Int { machine.exchanges }
 
-  func isSending() -> Bool { machine.isSending }
+  func beginSending() -> Bool { machine.isSending }
 
   // MARK: - Requests
 

@@ -276,9 +276,13 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   func began(_ stream: OriginStream) { streams[ObjectIdentifier(stream)] = stream }
 
-  /// Records that a request has ended, which may never have been sent.
+  /// Records that a stream has ended, whose request may never have been sent.
   func ended(_ stream: OriginStream) {
-    guard streams.removeValue(forKey: ObjectIdentifier(stream)) != nil else { return }
+    if streams.removeValue(forKey: ObjectIdentifier(stream)) != nil { requestEnded() }
+  }
+
+  /// Records that a request has ended, or that the one that the connection was made for was given up before.
+  func requestEnded() {
     if streams.isEmpty {
       idleSince = loop.now
       armTimer(by: idleSince + idleTime)

@@ -39,10 +39,7 @@ enum OriginLink: PooledConnection {
   /// Gives up a connection that was made for a request.
   func abandon() {
     guard case .http2(let handle) = self else { return close() }
-    handle.channel.eventLoop.execute {
-      let connection = handle.connection.value
-      connection.ended(OriginStream(connection))
-    }
+    handle.channel.eventLoop.execute { handle.connection.value.requestEnded() }
   }
 
   /// Closes a connection that serves no request.

@@ -11,6 +11,13 @@ protocol PooledConnection: Sendable, Equatable {
   func isUsable(at now: NIODeadline) -> Bool
 }
 
+/// What a request may do.
+enum OriginGrant<Connection: Sendable>: Sendable {
+  case reuse(Connection)
+  /// Make a connection, which has its place: ``OriginPool/opened(_:on:at:)`` or ``OriginPool/failed(on:at:)`` follows.
+  case connect
+}
+
 /// Decides which request gets which connection to the origin: one that has room for it, a new one, or the next one that is
 /// free.
 ///
@@ -33,12 +40,7 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     var queueTime: TimeAmount
   }
 
-  /// What a request may do.
-  enum Grant {
-    case reuse(Connection)
-    /// Make a connection, which has its place: ``OriginPool/opened(_:on:at:)`` or ``OriginPool/failed(on:at:)`` follows.
-    case connect
-  }
+  typealias Grant = OriginGrant<Connection>
 
   enum Decision {
     case grant(Grant)

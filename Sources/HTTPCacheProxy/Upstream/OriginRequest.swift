@@ -36,10 +36,10 @@ struct OriginRequest: Sendable {
 protocol OriginHandler: AnyObject {
   /// Number of finished exchanges.
   var exchanges: Int { get }
-  /// Whether the request's head was written, and its content is taken.
+  /// Begins to send the request's content, which can be read only once.
   ///
-  /// From the call on, the content may be read, which cannot be done twice.
-  func isSending() -> Bool
+  /// - Returns: whether the content is taken: not if the head was never written.
+  func beginSending() -> Bool
   /// Sends a request, together with its content if that is in memory.
   func start(_ request: OriginRequest, _ receiver: @escaping OriginReply.Receiver)
   /// Waits for the response after an interim one. No more is read before.
@@ -113,9 +113,9 @@ struct OriginReference: Sendable {
     during { $0.attach(sending) }
   }
 
-  /// See ``OriginHandler/isSending()``.
-  func isSending() async throws -> Bool {
-    try await loop.submit { handler.value.isSending() }.get()
+  /// See ``OriginHandler/beginSending()``.
+  func beginSending() async throws -> Bool {
+    try await loop.submit { handler.value.beginSending() }.get()
   }
 
   /// Sends a piece of the request's content; waits until it is written.

@@ -174,7 +174,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     return written.futureResult
   }
 
-  func isSending() -> Bool {
+  func beginSending() -> Bool {
     isContentTaken = isContentTaken || machine.isSending
     return machine.isSending
   }

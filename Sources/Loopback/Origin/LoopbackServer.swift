@@ -12,6 +12,12 @@ import NIOPosix
 /// connections while the server stopped would never run.
 package final class LoopbackServer: Sendable {
   package let port: Int
+  /// Runs a connection, or a stream.
+  package typealias Serving<Inbound: Sendable, Outbound: Sendable> =
+    @Sendable (
+      NIOAsyncChannelInboundStream<Inbound>, NIOAsyncChannelOutboundWriter<Outbound>, any Channel
+    ) async throws -> Void
+
   private let channel: any Channel
   private let connections: Connections
   /// Keeps the port after the server has been stopped, without a moment in which it is free.
@@ -66,10 +72,7 @@ package final class LoopbackServer: Sendable {
   ///   - serve: runs a connection until it must be closed; an error has no other effect.
   package static func start<Inbound: Sendable, Outbound: Sendable>(
     port: Int = 0, configure: @escaping @Sendable (any Channel) throws -> Void,
-    serve:
-      @escaping @Sendable (
-        NIOAsyncChannelInboundStream<Inbound>, NIOAsyncChannelOutboundWriter<Outbound>, any Channel
-      ) async throws -> Void
+    serve: @escaping Serving<Inbound, Outbound>
   ) async throws -> LoopbackServer {
     try await start(port: port) { channel, connections in
       try configure(channel)
@@ -96,10 +99,7 @@ package final class LoopbackServer: Sendable {
         try $1()
       },
     configure: @escaping @Sendable (any Channel) throws -> Void = { _ in },
-    serve:
-      @escaping @Sendable (
-        NIOAsyncChannelInboundStream<Inbound>, NIOAsyncChannelOutboundWriter<Outbound>, any Channel
-      ) async throws -> Void
+    serve: @escaping Serving<Inbound, Outbound>
   ) async throws -> LoopbackServer {
     try await start(port: port) { channel, connections in
       var connection = NIOHTTP2Handler.ConnectionConfiguration()
@@ -130,10 +130,7 @@ package final class LoopbackServer: Sendable {
 
   private static func run<Inbound: Sendable, Outbound: Sendable>(
     _ channel: any Channel, _ connections: Connections,
-    _ serve:
-      @escaping @Sendable (
-        NIOAsyncChannelInboundStream<Inbound>, NIOAsyncChannelOutboundWriter<Outbound>, any Channel
-      ) async throws -> Void
+    _ serve: @escaping Serving<Inbound, Outbound>
   ) throws {
     let wrapped = try NIOAsyncChannel<Inbound, Outbound>(wrappingChannelSynchronously: channel)
     connections.run(channel) {

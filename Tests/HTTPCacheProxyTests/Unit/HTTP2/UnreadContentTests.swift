@@ -21,6 +21,25 @@ struct UnreadContentTests {
     [0, UInt8(size >> 8), UInt8(size & 0xFF), type, 0, 0, 0, 0, stream] + Array(repeating: 0, count: size)
   }
 
+  @Test("Heads count where they may wait, and the stream with most pieces is known")
+  func heads() throws {
+    try inOneThread {
+      let unread = UnreadContent(limit: 100, preface: 0, headPieces: 40)
+      let channel = EmbeddedChannel(handlers: [unread, Sink()])
+      func send(_ type: UInt8, _ stream: UInt8, _ size: Int) throws {
+        try channel.writeInbound(ByteBuffer(bytes: Self.frame(type, stream: stream, size: size)))
+      }
+      for stream: UInt8 in [1, 3] { try send(1, stream, 5) }
+      for _ in 0..<20 { try send(0, 3, 1) }
+      #expect(!unread.isExcessive && unread.fullest == 3)
+      try send(1, 5, 0)
+      #expect(unread.isExcessive)
+      unread.clear(3)
+      #expect(!unread.isExcessive && unread.fullest != 3)
+      _ = try channel.finish()
+    }
+  }
+
   @Test(
     "Pieces are counted wherever the bytes are cut, until their streams read them or end",
     arguments: [1, 9, 100_000])
