@@ -77,7 +77,7 @@ struct PurgeRequest: Sendable {
         guard !value.utf8.contains(UInt8(ascii: "/")) else {
           throw Fault("host: expected HOST or HOST:PORT, found '\(value.prefix(200))'.")
         }
-        origins.append(try Self.target("\(context.configuration.clientScheme)://\(value)", name))
+        origins.append(try Self.target("\(context.scheme)://\(value)", name))
       case "glob": patterns.append(.glob(try Self.pattern(value, name)))
       case "prefix":
         try Self.refuseUserInformation(value, name)

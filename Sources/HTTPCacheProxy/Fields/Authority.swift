@@ -17,11 +17,20 @@ enum Authority {
   /// would have many spellings (RFC 3986 §3.2.2).
   static func normalized(_ text: String, scheme: String) -> String? {
     if text.utf8.first == 0x5B { return normalizedLiteral(text, scheme: scheme) }
-    var isLowercase = true
-    var label = 0
-    var end = text.utf8.startIndex
-    loop: while end < text.utf8.endIndex {
-      switch text.utf8[end] {
+    guard let (count, isNormalized) = text.withFieldBytes({ readHost($0, scheme: scheme) }) else {
+      return nil
+    }
+    // Nearly all clients use this spelling, which needs no new string.
+    if isNormalized { return text }
+    let end = text.utf8.index(text.utf8.startIndex, offsetBy: count)
+    return normalizedPort(text.utf8[end...], scheme: scheme).map { text[..<end].lowercasedASCII + $0 }
+  }
+
+  /// Returns the number of bytes of a host name, and whether it is normalized with its port; `nil` for an invalid name.
+  private static func readHost(_ bytes: Span<UInt8>, scheme: String) -> (count: Int, isNormalized: Bool)? {
+    var (isLowercase, label, end) = (true, 0, 0)
+    loop: while end < bytes.count {
+      switch bytes[end] {
       case 0x61...0x7A, 0x30...0x39, 0x2D, 0x5F, 0x7E: label += 1
       case 0x41...0x5A:
         isLowercase = false
@@ -32,13 +41,14 @@ enum Authority {
       case 0x3A: break loop
       default: return nil
       }
-      end = text.utf8.index(after: end)
+      end += 1
     }
-    guard end > text.utf8.startIndex else { return nil }
-    let rest = text.utf8[end...]
-    // Nearly all clients use this spelling, which needs no new string.
-    if isLowercase, rest.isEmpty || isNormalized(port: rest, scheme: scheme) { return text }
-    return normalizedPort(rest, scheme: scheme).map { text[..<end].lowercasedASCII + $0 }
+    guard end > 0 else { return nil }
+    let isWhole = end == bytes.count
+    return (
+      end,
+      isLowercase && (isWhole || isNormalized(port: bytes.extracting(droppingFirst: end), scheme: scheme))
+    )
   }
 
   /// RFC 3986 §3.2.2, without zones and without addresses of future versions.
@@ -51,12 +61,11 @@ enum Authority {
   }
 
   /// Whether a port with its colon is spelled as ``normalizedPort(_:scheme:)`` spells it.
-  private static func isNormalized(port text: Substring.UTF8View, scheme: String) -> Bool {
-    guard text.first == 0x3A else { return false }
-    var (number, isFirst) = (0, true)
-    for byte in text.dropFirst() {
-      guard byte >= (isFirst ? 0x31 : 0x30), byte <= 0x39 else { return false }
-      isFirst = false
+  private static func isNormalized(port bytes: Span<UInt8>, scheme: String) -> Bool {
+    var number = 0
+    for index in bytes.indices.dropFirst() {
+      let byte = bytes[index]
+      guard byte >= (index == 1 ? 0x31 : 0x30), byte <= 0x39 else { return false }
       number = number * 10 + Int(byte - 0x30)
       guard number <= 65_535 else { return false }
     }

@@ -75,7 +75,7 @@ extension ClientConnection {
     self.reader.reset()
     do throws(MessageFault) {
       var request = try ClientRequest(
-        head, reader, scheme: service == .answers ? context.configuration.clientScheme : "http",
+        head, reader, scheme: service == .answers ? context.scheme : "http",
         authority: service == .answers ? context.authority : "")
       // A request that the proxy answers itself is shown as received.
       if request.maxForwards == 0 {

@@ -67,7 +67,7 @@ extension ClientConnection {
   ///
   /// - Returns: whether the connection ends with the response.
   func prepare(_ head: ResponseHead) -> Bool {
-    began(head)
+    began(head, at: loop.now)
     return machine.responseBegan(
       head.framing, isStopping: context.isDraining.load(ordering: .relaxed))
   }
@@ -175,8 +175,7 @@ extension ClientConnection {
 
   /// Handles the end of the response: begins the next request, or ends the connection.
   private func finish(_ context: ChannelHandlerContext) {
-    guard let ended = current else { return }
-    current = nil
+    guard let ended = current.take() else { return }
     let now = self.now
     note(ended, endedAt: now, isAborted: false)
     if machine.responseEnded(at: now, hasBytes: inbound.readableBytes > 0) {

@@ -39,7 +39,6 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private var machine: ClientHTTP2StateMachine
   private var channelContext: ChannelHandlerContext?
   private var streams: [ObjectIdentifier: ClientStream] = [:]
-  private var lastStream = HTTP2StreamID.rootStream
   let unread = UnreadContent(limit: 8192, preface: 24)
   private var looksAtUnread = false
   private var timer: Scheduled<Void>?
@@ -47,7 +46,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   /// Whether the socket has not taken all bytes yet, and the client has taken some since the last look.
   private(set) var hasTaken = false
   /// The window that the client gives to new streams, in bytes.
-  private var initialWindow = ClientHTTP2Connection.window
+  private(set) var initialWindow = ClientHTTP2Connection.window
   var place: ConnectionPlace?
 
   private init(
@@ -69,7 +68,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     let (ofConnection, ofStreams) = connection.configuration
     let frames = NIOHTTP2Handler(
       mode: .server, eventLoop: channel.eventLoop, connectionConfiguration: ofConnection,
-      streamConfiguration: ofStreams, streamDelegate: StreamWatch(connection: bound)
+      streamConfiguration: ofStreams
     ) { stream in
       stream.eventLoop.makeCompletedFuture {
         try stream.pipeline.syncOperations.addHandler(ClientStream(bound.value))
@@ -220,8 +219,6 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
 
   // MARK: - Streams
 
-  fileprivate func created(_ id: HTTP2StreamID) { lastStream = Swift.max(lastStream, id) }
-
   /// Records a stream that the client has opened.
   func opened(_ stream: ClientStream) {
     if machine.isIdle { place?.began() }
@@ -256,7 +253,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
       channelContext.writeAndFlush(wrapOutboundOut(ping), promise: nil)
       checkTime()
     case .sendLastStream:
-      sendGoAway(lastStream, channelContext)
+      sendGoAway(HTTP2StreamID(unread.lastStream), channelContext)
       channelContext.flush()
     case .endOutput:
       let written = loop.makePromise(of: Void.self)
@@ -266,7 +263,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
         bound.value.channelContext?.close(mode: .output, promise: nil)
         bound.value.checkTime()
       }
-      sendGoAway(lastStream, channelContext, written)
+      sendGoAway(HTTP2StreamID(unread.lastStream), channelContext, written)
       channelContext.flush()
       checkTime()
     case .close: channelContext.close(promise: nil)
@@ -294,12 +291,4 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
       hasAdvanced ? .some : isBuffered || uptake.isWaiting ? .none : .whole
     perform(machine.checkTime(at: loop.now, timeouts, state))
   }
-}
-
-/// Learns of the numbers of streams, for GOAWAY.
-private struct StreamWatch: NIOHTTP2StreamDelegate {
-  let connection: NIOLoopBound<ClientHTTP2Connection>
-
-  func streamCreated(_ id: HTTP2StreamID, channel: any Channel) { connection.value.created(id) }
-  func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {}
 }

@@ -113,10 +113,10 @@ private struct PseudoFields {
 
   mutating func add(_ name: String, _ value: String) throws(MessageFault) {
     // The reason of a fault goes to the client and to the log: it names nothing that was not checked.
-    guard Self.names.contains(name) else {
+    guard Self.isDefined(name) else {
       throw MessageFault("a pseudo-field is not defined for requests (RFC 9113 §8.3)")
     }
-    guard value.withFieldBytes({ $0.bytes.isPrintableASCII }), !value.utf8.contains(0x20) else {
+    guard value.withFieldBytes({ $0.bytes.isPrintableASCII && !$0.contains(0x20) }) else {
       throw MessageFault("\(name) has characters that are invalid in it (RFC 9113 §8.3.1)")
     }
     func set(_ field: inout String?) throws(MessageFault) {
@@ -137,11 +137,17 @@ private struct PseudoFields {
     }
   }
 
-  private static let names: Set = [":method", ":path", ":scheme", ":authority", ":protocol"]
+  private static func isDefined(_ name: String) -> Bool {
+    switch name {
+    case ":method", ":path", ":scheme", ":authority", ":protocol": true
+    default: false
+    }
+  }
 
   /// The response is stored under the URL with the scheme that is served. Without TLS, a proxy in front may have decrypted
   /// the connection.
   func checkScheme(_ served: String, isEncrypted: Bool) throws(MessageFault) {
+    if scheme == served { return }
     guard let scheme = scheme?.lowercasedASCII, scheme == "http" || scheme == "https" else {
       throw MessageFault(":scheme is not that of an HTTP URI (RFC 9113 §8.3.1)")
     }

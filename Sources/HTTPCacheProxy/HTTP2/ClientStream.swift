@@ -137,28 +137,31 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     }
     self.context.streamLog.recovered()
     if hasContent { counted = ClientHTTP2Connection.window }
-    var request: ClientRequest?
+    var request: ClientRequest
     do throws(MessageFault) {
-      var read = try ClientRequest(
-        fields, hasContent: hasContent, connection.limits.head,
-        scheme: self.context.configuration.clientScheme,
+      request = try ClientRequest(
+        fields, hasContent: hasContent, connection.limits.head, scheme: self.context.scheme,
         isEncrypted: tlsVersion != nil)
-      // A request that the proxy answers itself is shown as received.
-      if read.maxForwards == 0 {
-        read.client = connection.forwarder.address
-      } else {
-        read.client = connection.forwarder.apply(to: &read.request, given: read.forwarding)
-      }
-      request = read
-      if read.framing != .none, self.context.cache.transit.allowance(upTo: 1) == 0 {
+    } catch {
+      return perform(machine.failed(error), context, fields)
+    }
+    // A request that the proxy answers itself is shown as received.
+    if request.maxForwards == 0 {
+      request.client = connection.forwarder.address
+    } else {
+      request.client = connection.forwarder.apply(to: &request.request, given: request.forwarding)
+    }
+    do throws(MessageFault) {
+      if request.framing != .none, self.context.cache.transit.allowance(upTo: 1) == 0 {
         throw MessageFault(503, "the proxy has no memory for the content of the request")
       }
+      let now = loop.now
       let answerer = try machine.requestReceived(
-        Exchange.Request(read, service),
-        contentLimit: read.framing == .none ? 0 : self.context.settings.value.limits.requestBytes,
-        allowsUpgrade: self.context.configuration.allowsUpgrade, at: loop.now)
-      current = RequestInFlight(read, at: loop.now)
-      answer(read, by: answerer, context)
+        Exchange.Request(request, service),
+        contentLimit: request.framing == .none ? 0 : self.context.settings.value.limits.requestBytes,
+        allowsUpgrade: self.context.configuration.allowsUpgrade, at: now)
+      current = RequestInFlight(request, at: now)
+      answer(request, by: answerer, context)
     } catch {
       perform(machine.failed(error), context, of: request, fields)
     }
@@ -189,9 +192,10 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     feed = nil
   }
 
-  private func failContent(_ error: any Error) {
-    feed?.finish(.failure(error))
-    feed = nil
+  private func failContent(_ error: @autoclosure () -> any Error) {
+    guard let feed else { return }
+    feed.finish(.failure(error()))
+    self.feed = nil
   }
 
   /// - Parameters:
@@ -271,7 +275,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       watch(promise)
       write(response, context, promise)
     case .head(let head):
-      prepare(head)
+      prepare(head, at: loop.now)
       send(connection.responseFields.fields(of: head), endsStream: head.framing == .none, context)
       promise?.succeed()
     case .whole(let head, let body):
@@ -284,12 +288,8 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
         promise?.fail(ChannelError.eof)
         reset(.internalError, context)
       case .plain, .chunk:
-        var rest = bytes
-        while rest.count > Self.frame {
-          sendOn(ByteBuffer(bytes: rest.prefix(Self.frame)), context)
-          rest = rest.dropFirst(Self.frame)
-        }
-        send(ByteBuffer(bytes: rest), endsStream: false, context, watch(promise))
+        let last = FrameMemory.current.cut(bytes.span.bytes) { sendOn($0, context) }
+        send(last, endsStream: false, context, watch(promise))
       }
     case .end(let trailers):
       guard machine.ending != .shortfall else {
@@ -302,7 +302,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       } else {
         send(HTTP2ResponseFields.fields(ofTrailers: fields), endsStream: true, context, promise)
       }
-      finish()
+      finish(at: loop.now)
     case .abort:
       promise?.succeed()
       reset(.internalError, context)
@@ -316,13 +316,14 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     context.flush()
   }
 
-  private func prepare(_ head: ResponseHead) {
-    began(head)
+  private func prepare(_ head: ResponseHead, at now: NIODeadline) {
+    began(head, at: now)
     machine.responseBegan(head.framing)
   }
 
   func writeWhole(_ head: ResponseHead, _ body: MessageBody, _ context: ChannelHandlerContext) {
-    prepare(head)
+    let now = loop.now
+    prepare(head, at: now)
     let count = head.framing == .none ? 0 : body.length ?? 0
     send(connection.responseFields.fields(of: head), endsStream: count == 0, context)
     guard count > Responder.smallPiece else {
@@ -334,7 +335,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
         send(bytes, endsStream: true, context, nil)
       }
       context.flush()
-      return finish()
+      return finish(at: now)
     }
     current?.work = .content(
       OutgoingContent(body, isHeld: !head.isStored, transit: self.context.cache.transit))
@@ -346,34 +347,32 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     send(frame, endsStream: false, context, watch(loop.makePromise()))
   }
 
-  /// The size of a frame that each peer accepts, in bytes (RFC 9113 §4.2).
-  private static let frame = 16 << 10
-
   /// Writes on with content in memory, when the client has taken what was written.
   private func writeOn(_ context: ChannelHandlerContext) {
     guard case .content(let content)? = current?.work else { return }
-    let limit = Responder.piece(self.context)
-    var (taken, frame) = (0, ByteBuffer())
-    // A frame that the peer accepts is not cut, and its memory is used again: 64 KB at once took 15 % more.
-    while true {
-      taken += content.moveNext(Swift.min(limit - taken, Self.frame), to: &frame)
-      if taken == limit || content.isEmpty { break }
-      sendOn(frame, context)
-      frame = ByteBuffer()
+    var (count, last) = (0, ByteBuffer())
+    // The client takes what fits into the window that a stream begins with, without a word. One write for all of it instead of
+    // one for each frame saves 6 % of a hit of 64 KB.
+    let isFirst = machine.contentBytes == 0 && connection.initialWindow >= FrameMemory.piece
+    content.moveNext(Responder.piece(self.context)) { bytes in
+      count = bytes.byteCount
+      last = FrameMemory.current.cut(bytes, into: isFirst ? FrameMemory.piece : FrameMemory.frame) {
+        sendOn($0, context)
+      }
     }
-    let (count, isLast) = (taken, content.isEmpty)
+    let isLast = content.isEmpty
     _ = machine.contentSent(count)
     let (transit, bound) = (self.context.cache.transit, NIOLoopBound(self, eventLoop: loop))
     transit.change(by: count)
     let written = loop.makePromise(of: Void.self)
-    written.futureResult.whenComplete { result in
+    written.futureResult.whenComplete { [count] result in
       transit.change(by: -count)
       guard case .success = result, !isLast, let context = bound.value.channelContext else { return }
       bound.value.writeOn(context)
     }
-    send(frame, endsStream: isLast, context, watch(written))
+    send(last, endsStream: isLast, context, watch(written))
     context.flush()
-    if isLast { finish() }
+    if isLast { finish(at: loop.now) }
   }
 
   /// Records that the client has output to take, until it has taken it.
@@ -424,11 +423,10 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   }
 
   /// Handles the end of the response.
-  private func finish() {
-    guard let ended = current else { return }
-    current = nil
-    note(ended, endedAt: loop.now, isAborted: false)
-    machine.responseEnded(at: loop.now)
+  private func finish(at now: NIODeadline) {
+    guard let ended = current.take() else { return }
+    note(ended, endedAt: now, isAborted: false)
+    machine.responseEnded(at: now)
     failContent(CancellationError())
   }
 
@@ -454,7 +452,9 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     guard let context = channelContext, context.channel.isActive, current != nil,
       let rest = origin.connection.value.takeOver()
     else { throw ChannelError.ioOnClosedChannel }
-    began(ResponseHead(head, to: .get, in: .http2, isStored: false, length: nil, Provenance(.network)))
+    let upgraded = ResponseHead(
+      head, to: .get, in: .http2, isStored: false, length: nil, Provenance(.network))
+    began(upgraded, at: loop.now)
     current?.status = HTTPResponse.Status.ok.code
     machine.switchedProtocols()
     // A tunnel reads what it gets, and many of them are open for hours.

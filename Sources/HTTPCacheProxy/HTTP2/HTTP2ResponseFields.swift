@@ -43,7 +43,7 @@ struct HTTP2ResponseFields {
   private static func begin(_ statusCode: Int) -> HPACKHeaders {
     var fields = HPACKHeaders()
     fields.reserveCapacity(16)
-    fields.add(name: ":status", value: "\(statusCode)")
+    fields.add(name: ":status", value: String(statusCode))
     return fields
   }
 
@@ -76,7 +76,7 @@ struct HTTP2ResponseFields {
     func addAge(to fields: inout HPACKHeaders) {
       if hasAge { return }
       hasAge = true
-      fields.add(name: "age", value: "\(stored.ageInSeconds)", indexing: .nonIndexable)
+      fields.add(name: "age", value: String(stored.ageInSeconds), indexing: .nonIndexable)
     }
     let isRead = stored.read { code, _ in
       fields = Self.begin(code)
@@ -85,7 +85,7 @@ struct HTTP2ResponseFields {
       if kind == .age { return addAge(to: &fields) }
       switch framed.replacement(of: kind) {
       case .none:
-        guard let name = FieldNames.canonicalName(name), value.isPrintableASCII else {
+        guard let name = FieldNames.canonicalName(name) else {
           isReadable = false
           return
         }
@@ -120,7 +120,7 @@ extension HPACKHeaders {
   }
 
   fileprivate mutating func addLength(_ count: Int) {
-    add(name: "content-length", value: "\(count)", indexing: .nonIndexable)
+    add(name: "content-length", value: String(count), indexing: .nonIndexable)
   }
 }
 
@@ -132,12 +132,17 @@ extension HPACKIndexing {
     // Secrets are in no table whose size shows whether a guess is right (RFC 7541 §7.1).
     case .setCookie: .neverIndexed
     case .cacheControl, .contentEncoding, .date, .vary: .indexable
-    default: frequent.contains(name) ? .indexable : .nonIndexable
+    default: isFrequent(name) ? .indexable : .nonIndexable
     }
   }
 
-  private static let frequent: Set = [
-    "accept-ranges", "content-type", "referrer-policy", "server", "strict-transport-security",
-    "x-content-type-options", "x-frame-options",
-  ]
+  private static func isFrequent(_ name: String) -> Bool {
+    // A comparison of names with different lengths takes less time than a hash.
+    switch name {
+    case "accept-ranges", "content-type", "referrer-policy", "server", "strict-transport-security",
+      "x-content-type-options", "x-frame-options":
+      true
+    default: false
+    }
+  }
 }

@@ -25,6 +25,8 @@ final class UnreadContent: ChannelInboundHandler {
   private var stream: Int?
   /// The pieces that a head counts as, which has no window.
   private let headPieces: Int
+  /// The highest number of a stream whose head has come, or begun to.
+  private(set) var lastStream = 0
   /// Called when more may wait than are allowed.
   var onExcess: () -> Void = {}
 
@@ -44,13 +46,14 @@ final class UnreadContent: ChannelInboundHandler {
   var fullest: Int? { waiting.max { $0.value < $1.value }?.key }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    var bytes = unwrapInboundIn(data).readableBytesView[...]
-    while !bytes.isEmpty {
+    var bytes = unwrapInboundIn(data)
+    while bytes.readableBytes > 0 {
       if left > 0 {
-        let count = Swift.min(left, bytes.count)
-        (left, bytes) = (left - count, bytes.dropFirst(count))
+        let count = Swift.min(left, bytes.readableBytes)
+        left -= count
+        bytes.moveReaderIndex(forwardBy: count)
         if let stream { add(stream) }
-      } else if let byte = bytes.popFirst() {
+      } else if let byte: UInt8 = bytes.readInteger() {
         header.append(byte)
         guard header.count == 9 else { continue }
         left = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
@@ -58,7 +61,10 @@ final class UnreadContent: ChannelInboundHandler {
         let number = Int(header[5] & 0x7F) << 24 | Int(header[6]) << 16 | Int(header[7]) << 8 | Int(header[8])
         stream = header[3] == 0 ? number : nil
         if left == 0, let stream { add(stream) }
-        if header[3] == 1, headPieces > 0 { add(number, headPieces) }
+        if header[3] == 1 {
+          lastStream = Swift.max(lastStream, number)
+          if headPieces > 0 { add(number, headPieces) }
+        }
         header.removeAll(keepingCapacity: true)
       }
     }

@@ -165,15 +165,10 @@ extension ClientHandler {
 
 extension ClientHandler {
   /// Records the head of the final response.
-  func began(_ head: ResponseHead) {
-    guard var current else { return }
-    current.hasHead = true
-    current.status = head.statusCode
-    current.provenance = head.provenance
-    current.microsecondsToHead = (loop.now - current.start).nanoseconds / 1000
-    context.statistics.latency.record(microseconds: current.microsecondsToHead)
-    context.statistics.answered(head.provenance.outcome, current.status)
-    self.current = current
+  func began(_ head: ResponseHead, at now: NIODeadline) {
+    guard let microseconds = current?.began(head, at: now) else { return }
+    context.statistics.latency.record(microseconds: microseconds)
+    context.statistics.answered(head.provenance.outcome, head.statusCode)
   }
 
   /// Counts the content of a finished response, and logs its request.

@@ -16,12 +16,13 @@ struct Forwarder: Sendable {
   /// The address as text; `unknown` if there is none.
   let text: String
   let isTrusted: Bool
+  private let scheme: String
   private let forwarding: ProxyConfiguration.ForwardedFields
   private let trusted: [ProxyConfiguration.AddressRange]
   /// The names of the fields that are passed on from trusted peers, in lowercase.
   private let passedOn: Set<String>
   /// Made once per connection: a hit pays only for their place among the fields.
-  private let own: (for: HTTPField, proto: HTTPField)?
+  private let own: [HTTPField]
   /// The last `X-Forwarded-Host`: nearly all requests on a connection name one host.
   private var lastHost: HTTPField?
 
@@ -34,13 +35,9 @@ struct Forwarder: Sendable {
     self.trusted = trusted
     passedOn = Self.passedOn.union(configuration.trustedFields.map { $0.lowercasedASCII })
     isTrusted = address.map { trusted.contains($0) } ?? false
-    if let forName = Self.forName, let protoName = Self.protoName {
-      own = (
-        HTTPField(name: forName, value: text),
-        HTTPField(name: protoName, value: configuration.clientScheme)
-      )
-    } else {
-      own = nil
+    scheme = configuration.clientScheme
+    own = [(Self.forName, text), (Self.protoName, scheme)].compactMap { name, value in
+      name.map { HTTPField(name: $0, value: value) }
     }
   }
 
@@ -64,9 +61,8 @@ struct Forwarder: Sendable {
   /// - Returns: the client that the request comes from.
   mutating func apply(to request: inout HTTPRequest, given: HTTPFields?) -> IPAddress? {
     guard isTrusted, let given, !given.isEmpty else {
-      if forwarding.usesXForwarded, let own, let hostName = Self.hostName {
-        request.headerFields.append(own.for)
-        request.headerFields.append(own.proto)
+      if forwarding.usesXForwarded, let hostName = Self.hostName {
+        for field in own { request.headerFields.append(field) }
         let authority = request.authority ?? ""
         let known = lastHost.flatMap { $0.value == authority ? $0 : nil }
         let host = known ?? HTTPField(name: hostName, value: authority)
@@ -81,12 +77,12 @@ struct Forwarder: Sendable {
     // A peer that sets some of the fields may pass on the others from its clients.
     var rest = HTTPFields()
     for field in given where passedOn.contains(field.name.canonicalName) { rest.append(field) }
-    if forwarding.usesXForwarded, let own, let forName = Self.forName, let protoName = Self.protoName,
+    if forwarding.usesXForwarded, let forName = Self.forName, let protoName = Self.protoName,
       let hostName = Self.hostName
     {
-      rest[values: forName] = [Self.list(given[values: forName], own.for.value)]
+      rest[values: forName] = [Self.list(given[values: forName], text)]
       // These fields stay as the first proxy, which the client is connected to, has set them.
-      if rest[protoName] == nil { rest.append(own.proto) }
+      if rest[protoName] == nil { rest.append(HTTPField(name: protoName, value: scheme)) }
       if rest[hostName] == nil { rest.append(HTTPField(name: hostName, value: request.authority ?? "")) }
     }
     if forwarding.usesForwarded, let name = Self.forwardedName {

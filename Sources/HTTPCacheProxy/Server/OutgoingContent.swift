@@ -50,7 +50,11 @@ final class OutgoingContent {
   ///   The channel meets the same error in its next write.
   func write(after head: inout ByteBuffer, upTo limit: Int, to socket: NIOBSDSocket.Handle) -> Int {
     var taken = 0
-    withNext(limit) { next in taken = head.withUnsafeReadableBytes { Self.write($0, next, to: socket) } }
+    withNext(limit) { next in
+      taken = head.withUnsafeReadableBytes { head in
+        next.withUnsafeBytes { Self.write(head, $0, to: socket) }
+      }
+    }
     let ofHead = Swift.min(taken, head.readableBytes)
     head.moveReaderIndex(forwardBy: ofHead)
     offset += taken - ofHead
@@ -59,15 +63,20 @@ final class OutgoingContent {
 
   /// Moves the next bytes to a buffer, for the channel.
   func moveNext(_ limit: Int, to buffer: inout ByteBuffer) -> Int {
-    let count = Swift.min(limit, count - offset)
-    withNext(limit) { buffer.writeBytes($0) }
-    offset += count
-    return count
+    let start = offset
+    moveNext(limit) { next in next.withUnsafeBytes { _ = buffer.writeBytes($0) } }
+    return offset - start
   }
 
-  private func withNext(_ limit: Int, _ work: (UnsafeRawBufferPointer) -> Void) {
+  /// Passes the next bytes, and moves on.
+  func moveNext(_ limit: Int, _ take: (RawSpan) -> Void) {
+    withNext(limit, take)
+    offset += Swift.min(limit, count - offset)
+  }
+
+  private func withNext(_ limit: Int, _ work: (RawSpan) -> Void) {
     let range = offset..<offset + Swift.min(limit, count - offset)
-    body.withBytes { $0.extracting(range).withUnsafeBytes(work) }
+    body.withBytes { work($0.extracting(range)) }
   }
 
   /// Returns the number of bytes that the socket has taken.

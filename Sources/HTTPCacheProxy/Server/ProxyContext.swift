@@ -28,6 +28,8 @@ final class ProxyContext: Sendable {
   let recent: RecentFigures
   /// Whether the proxy is stopping: it finishes requests in flight, and begins no more.
   let isDraining = Atomic(false)
+  /// The scheme of the clients' URLs.
+  let scheme: String
   /// The default authority, for clients of HTTP/1.0 that send none.
   let authority: String
 
@@ -48,6 +50,7 @@ final class ProxyContext: Sendable {
     watch = OriginWatch(statistics, logger, clock: clock)
     recent = RecentFigures(Figures(statistics), clock: clock)
     let origin = configuration.origin.description
-    authority = Authority.normalized(origin, scheme: configuration.clientScheme) ?? origin
+    scheme = configuration.clientScheme
+    authority = Authority.normalized(origin, scheme: scheme) ?? origin
   }
 }

@@ -8,11 +8,11 @@ import NIOCore
 struct RequestInFlight {
   var request: ClientRequest
   var start: NIODeadline
-  var hasHead = false
+  private(set) var hasHead = false
   var status = AccessLogEntry.statusWithoutResponse
-  var provenance: Provenance?
+  private(set) var provenance: Provenance?
   /// Time from ``start`` to the head of the response.
-  var microsecondsToHead: Int64 = 0
+  private(set) var microsecondsToHead: Int64 = 0
   var work = Work.none
 
   /// What makes the response, after the request was read.
@@ -35,5 +35,14 @@ struct RequestInFlight {
 
   init(_ request: ClientRequest, at start: NIODeadline) {
     (self.request, self.start) = (request, start)
+  }
+
+  /// Records the head of the final response.
+  ///
+  /// - Returns: the microseconds from ``start``.
+  mutating func began(_ head: ResponseHead, at now: NIODeadline) -> Int64 {
+    (hasHead, status, provenance) = (true, head.statusCode, head.provenance)
+    microsecondsToHead = (now - start).nanoseconds / 1000
+    return microsecondsToHead
   }
 }

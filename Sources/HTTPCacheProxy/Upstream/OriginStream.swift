@@ -124,14 +124,8 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     context.write(wrapOutboundOut(.headers(.init(headers: fields, endStream: isEmpty))), promise: nil)
     if request.isWhole, !isEmpty {
       request.body.withBytes { bytes in
-        var offset = 0
-        while offset < bytes.byteCount {
-          let end = Swift.min(offset + Self.frame, bytes.byteCount)
-          var frame = ByteBuffer()
-          bytes.extracting(offset..<end).withUnsafeBytes { _ = frame.writeBytes($0) }
-          _ = write(frame, endsStream: end == bytes.byteCount, context)
-          offset = end
-        }
+        let last = FrameMemory.current.cut(bytes) { _ = write($0, endsStream: false, context) }
+        _ = write(last, endsStream: true, context)
       }
     }
     context.flush()
@@ -150,9 +144,6 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   func stopUnsent() {
     if number != nil, !isHeadSent { close(unsent) }
   }
-
-  /// The size of a frame that each peer accepts, in bytes (RFC 9113 §4.2).
-  private static let frame = 16 << 10
 
   private func write(
     _ bytes: ByteBuffer, endsStream: Bool, _ context: ChannelHandlerContext
@@ -189,9 +180,9 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     }
     machine.uploadChanged(to: .awaitsOrigin, at: now)
     var (rest, bytes) = (bytes.readableBytes, bytes)
-    while rest > Self.frame, let frame = bytes.readSlice(length: Self.frame) {
+    while rest > FrameMemory.frame, let frame = bytes.readSlice(length: FrameMemory.frame) {
       _ = write(frame, endsStream: false, context)
-      rest -= Self.frame
+      rest -= FrameMemory.frame
     }
     defer { context.flush() }
     return write(bytes, endsStream: false, context)

@@ -60,6 +60,8 @@ struct UnreadContentTests {
       try send(Self.frame(1, stream: 1, size: 10))
       try send((0..<limit).flatMap { Self.frame(0, stream: 1, size: $0 % 2) })
       #expect(excess == 0 && !unread.isExcessive)
+      try send(Self.frame(1, stream: 9, size: 0) + Self.frame(1, stream: 3, size: 0))
+      #expect(unread.lastStream == 9)
       try send(Self.frame(0, stream: 3, size: 1))
       #expect(excess == 1 && unread.isExcessive)
       unread.clear(1)
