@@ -37,10 +37,12 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// The group that the caller gave; `nil` if the proxy has its own.
   private let eventLoopGroup: (any EventLoopGroup)?
   private let accessLog = Mutex<AccessLog?>(nil)
-  private let isBound: AsyncStream<[ProxyConfiguration.Address]>
-  private let bound: AsyncStream<[ProxyConfiguration.Address]>.Continuation
+  private let isBound: AsyncStream<[ProxyConfiguration.Endpoint]>
+  private let bound: AsyncStream<[ProxyConfiguration.Endpoint]>.Continuation
   private let settings: CurrentConfiguration
   private let phase = Mutex(Phase.serving)
+  /// The event loops, while the proxy serves.
+  private let loops = Mutex<[any EventLoop]>([])
   private let stopping: AsyncStream<Void>
   private let stopSignal: AsyncStream<Void>.Continuation
 
@@ -76,10 +78,10 @@ public final class CachingProxy: ServiceLifecycle.Service {
     (stopping, stopSignal) = AsyncStream.makeStream()
   }
 
-  /// Returns the addresses that clients, administrators, and clients that will be redirected connect to, in this order, once
-  /// they are open; `nil` if the proxy ended before. Call it once.
-  public func addresses() async -> [ProxyConfiguration.Address]? {
-    for await addresses in isBound { return addresses }
+  /// Returns where clients, administrators, and clients that will be redirected connect to, in this order, once that is open;
+  /// `nil` if the proxy ended before. Ports are those that the system chose. Call it once.
+  public func endpoints() async -> [ProxyConfiguration.Endpoint]? {
+    for await endpoints in isBound { return endpoints }
     return nil
   }
 
@@ -138,6 +140,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   private func serve(on group: any EventLoopGroup, _ log: AccessLog?) async throws {
+    loops.withLock { $0 = Array(group.makeIterator()) }
+    defer { loops.withLock { $0 = [] } }
     let origin = OriginClient(
       settings, group: group, statistics: statistics, transit: cache.transit, logger: logger)
     let context = ProxyContext(
@@ -156,49 +160,46 @@ public final class CachingProxy: ServiceLifecycle.Service {
       Self.checkDescriptors($0, logger)
     }
     let ports = ClientPorts(context: context, connections: connections, group: group)
-    let server = try await Self.listening(on: configuration.listen, .clients) {
-      try await ports.open($0, .answers, isEncrypted: configuration.tls != nil)
-    }
-    // The servers that are open, in the order of their addresses.
-    var servers = [server]
     let administration = AdminServer(context)
-    var admin: (any Channel)?
+    var (clients, admin, redirects): ([ListeningSocket], [ListeningSocket], [ListeningSocket]) = ([], [], [])
     do {
-      if let address = configuration.admin {
-        let channel = try await Self.listening(on: address, .administrators) {
-          try await administration.bind($0, group: group)
+      for endpoint in configuration.listen {
+        clients += try await Self.listening(on: endpoint, .clients) {
+          try await ports.open($0, .answers, isEncrypted: configuration.tls != nil)
         }
-        admin = channel
-        servers.append(channel)
       }
-      if let address = configuration.redirect {
-        let port = configuration.redirectPort ?? server.localAddress?.port ?? 443
-        servers.append(
-          try await Self.listening(on: address, .redirects) {
-            try await ports.open($0, .redirects(port: port), isEncrypted: false)
-          })
+      if let endpoint = configuration.admin {
+        admin = try await Self.listening(on: endpoint, .administrators) {
+          try await administration.open($0, group: group)
+        }
+      }
+      if let endpoint = configuration.redirect {
+        let port = configuration.redirectPort ?? clients.lazy.compactMap(\.endpoint.port).first ?? 443
+        redirects = try await Self.listening(on: endpoint, .redirects) {
+          try await ports.open($0, .redirects(port: port), isEncrypted: false)
+        }
       }
     } catch {
-      for server in servers { try? await server.close() }
-      await Self.pass(group)
+      for server in clients + admin { await server.close() }
+      await passEventLoops()
       await administration.closeConnections()
       await connections.drain(within: .zero)
       await origin.close()
       throw error
     }
-    let addresses = servers.compactMap(\.localAddress).map {
-      ProxyConfiguration.Address(host: $0.ipAddress ?? "", port: $0.port ?? 0)
+    func text(_ sockets: [ListeningSocket]) -> String {
+      sockets.isEmpty ? "none" : sockets.map { "\($0.endpoint)" }.joined(separator: ", ")
     }
     logger.info(
       "serving",
       metadata: [
-        "listen": "\(addresses[0])",
+        "listen": "\(text(clients))",
         "origin": "\(configuration.originTLS == nil ? "http" : "https")://\(configuration.origin)",
-        "admin": "\(admin == nil ? "none" : addresses[1].description)",
+        "admin": "\(text(admin))",
       ])
     logCertificates()
     Self.checkDescriptors(settings.value, logger)
-    bound.yield(addresses)
+    bound.yield((clients + admin + redirects).map(\.endpoint))
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {
         for await _ in stopping { break }
@@ -212,8 +213,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
     logger.info(
       "stopping", metadata: ["connections": "\(statistics.openConnections)", "within": "\(time)"])
     context.isDraining.store(true, ordering: .relaxed)
-    for server in servers where server !== admin { try? await server.close() }
-    await Self.pass(group)
+    for server in clients + redirects { await server.close() }
+    await passEventLoops()
     let endsAtOnce = phase.withLock { phase in
       if case .ending = phase { return true }
       phase = .draining(connections)
@@ -222,15 +223,15 @@ public final class CachingProxy: ServiceLifecycle.Service {
     if endsAtOnce { connections.closeAll() }
     await connections.drain(within: time.timeAmount)
     // Last, so that liveness checks see the proxy until its end.
-    try? await admin?.close()
-    await Self.pass(group)
+    for server in admin { await server.close() }
+    await passEventLoops()
     await administration.closeConnections()
     await origin.close()
   }
 
   /// Waits until each event loop has done its earlier tasks: accepted connections are then in its table.
-  private static func pass(_ group: any EventLoopGroup) async {
-    for loop in group.makeIterator() { try? await loop.submit {}.get() }
+  package func passEventLoops() async {
+    for loop in loops.withLock({ $0 }) { try? await loop.submit {}.get() }
   }
 
   /// Reads the counters every few seconds: for the figures of the last minute, and for failed reads of the disk.
@@ -267,13 +268,13 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   private static func listening(
-    on address: ProxyConfiguration.Address, _ purpose: CachingProxy.ListenError.Purpose,
-    _ bind: (ProxyConfiguration.Address) async throws -> any Channel
-  ) async throws -> any Channel {
+    on endpoint: ProxyConfiguration.Endpoint, _ purpose: CachingProxy.ListenError.Purpose,
+    _ open: (ProxyConfiguration.Endpoint) async throws -> [ListeningSocket]
+  ) async throws -> [ListeningSocket] {
     do {
-      return try await bind(address)
+      return try await open(endpoint)
     } catch {
-      throw CachingProxy.ListenError(address, purpose, error)
+      throw CachingProxy.ListenError(endpoint, purpose, error)
     }
   }
 

@@ -27,9 +27,11 @@ final class AdminServer: Sendable {
   /// Closes the open connections, and accepts no more.
   func closeConnections() async { await connections.drain(within: .zero) }
 
-  func bind(_ address: ProxyConfiguration.Address, group: any EventLoopGroup) async throws -> any Channel {
+  func open(
+    _ endpoint: ProxyConfiguration.Endpoint, group: any EventLoopGroup
+  ) async throws -> [ListeningSocket] {
     let (context, connections) = (context, connections)
-    let server = try await ServerBootstrap(group: group)
+    let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .accepting(in: connections)
@@ -48,17 +50,17 @@ final class AdminServer: Sendable {
           connection.place = connections.add(channel, connection)
         }
       }
-      .bind(host: address.host, port: address.port).get()
-    // `localhost` is a name: its address is known only now.
-    if address.isLoopback, context.configuration.adminToken == nil,
-      let bound = IPAddress(server.localAddress), !bound.isLoopback
-    {
-      try? await server.close()
+    let servers = try await ListeningSocket.open(
+      endpoint, bootstrap, reusesPort: context.configuration.reusesPorts)
+    // `localhost` is a name: its address is known only now, and so is that of an inherited socket.
+    for server in servers where context.configuration.adminToken == nil {
+      guard let bound = IPAddress(server.channel.localAddress), !bound.isLoopback else { continue }
+      for server in servers { await server.close() }
       throw ProxyConfiguration.ValidationError(
-        "\(address.host) is \(bound), which can be reached from other machines; set an admin token, or use 127.0.0.1"
+        "\(endpoint) is \(bound), which can be reached from other machines; set an admin token, or use 127.0.0.1"
       )
     }
-    return server
+    return servers
   }
 }
 

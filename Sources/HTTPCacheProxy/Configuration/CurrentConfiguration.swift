@@ -83,6 +83,7 @@ final class CurrentConfiguration: Sendable {
       value.timeouts = configuration.timeouts
       value.adminToken = configuration.adminToken
       value.trustedPeers = configuration.trustedPeers
+      value.trustsUnixPeers = configuration.trustsUnixPeers
       value.trustedFields = configuration.trustedFields
       try value.validate()
       state.value = value

@@ -12,7 +12,7 @@ import NIOCore
 #endif
 
 extension CachingProxy {
-  /// Why a ``CachingProxy`` cannot listen at an address of its configuration.
+  /// Why a ``CachingProxy`` cannot listen where its configuration says.
   public struct ListenError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The purpose of the address.
     package enum Purpose: Hashable, Sendable {
@@ -24,22 +24,31 @@ extension CachingProxy {
       case redirects
     }
 
-    /// The address that could not be opened.
-    public let address: ProxyConfiguration.Address
+    /// What could not be opened.
+    public let endpoint: ProxyConfiguration.Endpoint
     /// The purpose of the address.
     package let purpose: Purpose
     /// What happened, and what to do: `address already in use; …`.
     package let reason: String
 
-    init(_ address: ProxyConfiguration.Address, _ purpose: Purpose, _ error: any Error) {
-      self.address = address
+    init(_ endpoint: ProxyConfiguration.Endpoint, _ purpose: Purpose, _ error: any Error) {
+      self.endpoint = endpoint
       self.purpose = purpose
       switch error {
       case let error as IOError:
         switch error.errnoCode {
         case EADDRINUSE:
-          reason = "address already in use; stop the program that uses it, or choose another port"
-        case EACCES: reason = "permission denied; ports below 1024 need a privilege, so choose a higher one"
+          reason =
+            endpoint.isSocketFile
+            ? "another process listens on it; stop that, or choose another path"
+            : "address already in use; stop the program that uses it, or choose another port"
+        case EACCES:
+          reason =
+            endpoint.isSocketFile
+            ? "permission denied; the process must be able to write in the folder"
+            : "permission denied; ports below 1024 need a privilege, so choose a higher one"
+        case ENOENT where endpoint.isSocketFile:
+          reason = "the folder does not exist; make it, or choose another path"
         case EADDRNOTAVAIL: reason = "no interface of this machine has the address; choose another one"
         default: reason = "\(error)"
         }
@@ -49,6 +58,10 @@ extension CachingProxy {
       }
     }
 
-    public var description: String { "cannot listen on \(address): \(reason)" }
+    public var description: String { "cannot listen on \(endpoint): \(reason)" }
   }
+}
+
+extension ProxyConfiguration.Endpoint {
+  fileprivate var isSocketFile: Bool { if case .unix = self { true } else { false } }
 }

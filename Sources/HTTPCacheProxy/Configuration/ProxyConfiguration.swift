@@ -58,8 +58,11 @@ extension ProxyConfiguration {
 
 /// The configuration of a ``CachingProxy``. The cache has its own configuration.
 public struct ProxyConfiguration: Sendable {
-  /// The address to listen on for clients; port 0 lets the system choose a free port.
-  public var listen: ProxyConfiguration.Address
+  /// Where to listen for clients.
+  public var listen: [ProxyConfiguration.Endpoint]
+  /// Whether other processes may listen on the same ports, such as the one that takes the place of this one
+  /// (`SO_REUSEPORT`; default: `false`). All of them need it, and must have the same user.
+  public var reusesPorts = false
   /// The origin server.
   public var origin: ProxyConfiguration.Address
   /// How connections to the origin are encrypted; `nil` if they are not (default: `nil`).
@@ -71,10 +74,10 @@ public struct ProxyConfiguration: Sendable {
   public var tls: ProxyConfiguration.TLS?
   /// Where clients may use HTTP/2 (default: with TLS).
   public var http2 = HTTP2.withTLS
-  /// The address to listen on for clients without TLS, which the proxy redirects to https (308); off by default. It needs
+  /// Where to listen for clients without TLS, which the proxy redirects to https (308); off by default. It needs
   /// ``tls``.
-  public var redirect: ProxyConfiguration.Address?
-  /// The port for https that clients are redirected to; `nil` for that of ``listen`` (default: `nil`).
+  public var redirect: ProxyConfiguration.Endpoint?
+  /// The port for https that clients are redirected to; `nil` for the first one of ``listen`` (default: `nil`).
   public var redirectPort: Int?
   /// The scheme of the clients' URLs, which is a part of the key; `nil` for `https` with ``tls``, and `http` without (default:
   /// `nil`). Use `https` if a TLS terminator is in front.
@@ -82,8 +85,8 @@ public struct ProxyConfiguration: Sendable {
   var clientScheme: String { scheme ?? (tls == nil ? "http" : "https") }
   /// The name of the proxy in `Via` and `Proxy-Status`: a token.
   public var name = "httpcache"
-  /// The address to listen on for metrics, status and purging; off by default.
-  public var admin: ProxyConfiguration.Address?
+  /// Where to listen for requests for metrics, status and purging; off by default.
+  public var admin: ProxyConfiguration.Endpoint?
   /// Whether the admin port has TLS, too, with the certificates of ``tls`` (default: `false`).
   public var adminUsesTLS = false
   /// The token that purging requires from other machines, as `Authorization: Bearer`. Without a token the admin port
@@ -109,6 +112,9 @@ public struct ProxyConfiguration: Sendable {
   /// Trusted peers, mostly other proxies. The proxy honours the fields in which they name their clients (default:
   /// none).
   public var trustedPeers: [ProxyConfiguration.AddressRange] = []
+  /// Whether the peers that connect to a socket of the file system are trusted like ``trustedPeers`` (default: `false`).
+  /// They have no addresses.
+  public var trustsUnixPeers = false
   /// Names of further fields about the client that the proxy passes on from ``trustedPeers``, such as `X-Forwarded-Port`
   /// (default: none). It always passes on `X-Forwarded-For`, `-Proto`, `-Host` and `Forwarded`.
   ///
@@ -126,9 +132,16 @@ public struct ProxyConfiguration: Sendable {
   public var timeouts = Timeouts()
 
   /// - Parameters:
-  ///   - listen: the address to listen on for clients.
+  ///   - listen: the address to listen on for clients; port 0 lets the system choose a free port.
   ///   - origin: the server that receives the requests that the cache cannot answer.
   public init(listen: ProxyConfiguration.Address, origin: ProxyConfiguration.Address) {
+    self.init(listen: [.address(listen)], origin: origin)
+  }
+
+  /// - Parameters:
+  ///   - listen: where to listen for clients.
+  ///   - origin: the server that receives the requests that the cache cannot answer.
+  public init(listen: [ProxyConfiguration.Endpoint], origin: ProxyConfiguration.Address) {
     self.listen = listen
     self.origin = origin
   }
@@ -139,7 +152,8 @@ public struct ProxyConfiguration: Sendable {
   ///   the PROXY protocol without trusted peers, for trusted fields that do not describe the client, and for limits that
   ///   let no request reach the origin.
   public func validate() throws {
-    if expectsProxyHeader, trustedPeers.isEmpty {
+    if listen.isEmpty { throw ProxyConfiguration.ValidationError("listen: expected at least one endpoint") }
+    if expectsProxyHeader, trustedPeers.isEmpty, !trustsUnixPeers {
       throw ProxyConfiguration.ValidationError(
         "the PROXY protocol needs trusted peers: the addresses of the proxies that connect, such as 10.0.0.0/8"
       )
@@ -163,7 +177,7 @@ public struct ProxyConfiguration: Sendable {
       throw ProxyConfiguration.ValidationError(
         "originConnections and originFailures: expected at least 1, or nil for no limit")
     }
-    if let admin, !admin.isLoopback, adminToken == nil {
+    if let admin, !admin.isLocal, adminToken == nil {
       throw ProxyConfiguration.ValidationError(
         "\(admin) can be reached from other machines; set an admin token, or use 127.0.0.1")
     }

@@ -133,8 +133,7 @@ final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnect
   private func begin(_ context: ChannelHandlerContext) {
     guard machine.opened(at: now) else { return }
     if forwarder == nil {
-      // Not `context.remoteAddress`, which asks the kernel.
-      let own = Forwarder(IPAddress(context.channel.remoteAddress), self.context.settings.value)
+      let own = Forwarder(ofPeerOn: context.channel, self.context.settings.value)
       isPeerTrusted = own.isTrusted
       forwarder = own
       guard own.mayHavePlace(place) else {

@@ -11,23 +11,24 @@ struct ClientPorts: Sendable {
   let connections: ConnectionTable
   let group: any EventLoopGroup
 
-  /// Opens a port.
+  /// Opens an endpoint.
   ///
   /// - Parameters:
   ///   - service: what its connections do with requests.
   ///   - isEncrypted: whether they use TLS.
   func open(
-    _ address: ProxyConfiguration.Address, _ service: ClientConnection.Service, isEncrypted: Bool
-  ) async throws -> any Channel {
+    _ endpoint: ProxyConfiguration.Endpoint, _ service: ClientConnection.Service, isEncrypted: Bool
+  ) async throws -> [ListeningSocket] {
     // NIO sets TCP_NODELAY on the listening socket, and accepted ones inherit it.
-    try await ServerBootstrap(group: group)
+    let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 4096)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .accepting(in: connections)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try begin(channel, service, isEncrypted: isEncrypted) }
       }
-      .bind(host: address.host, port: address.port).get()
+    return try await ListeningSocket.open(
+      endpoint, bootstrap, reusesPort: context.configuration.reusesPorts)
   }
 
   private func begin(

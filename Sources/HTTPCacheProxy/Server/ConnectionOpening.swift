@@ -97,9 +97,7 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
   private func begin(_ context: ChannelHandlerContext) {
     guard case .waiting = phase else { return }
     let settings = self.context.settings.value
-    // Not `context.remoteAddress`, which asks the kernel.
-    let peer = IPAddress(context.channel.remoteAddress)
-    let forwarder = Forwarder(peer, settings)
+    let forwarder = Forwarder(ofPeerOn: context.channel, settings)
     let client = Client(forwarder: forwarder, isPeerTrusted: forwarder.isTrusted)
     deadline = context.eventLoop.now + settings.timeouts.head.timeAmount
     let opening = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -110,7 +108,7 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
     }
     if self.context.configuration.expectsProxyHeader {
       guard client.isPeerTrusted else {
-        return reject("the peer \(peer.map { "\($0)" } ?? "unknown") is not trusted", context)
+        return reject("the peer \(forwarder.text) is not trusted", context)
       }
       phase = .proxyHeader(client)
     } else {

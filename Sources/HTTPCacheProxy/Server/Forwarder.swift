@@ -3,6 +3,7 @@
 
 import HTTPCacheEngine
 import HTTPTypes
+import NIOCore
 
 /// Names the client of one connection to the origin, and determines who the client is.
 ///
@@ -26,7 +27,8 @@ struct Forwarder: Sendable {
   /// The last `X-Forwarded-Host`: nearly all requests on a connection name one host.
   private var lastHost: HTTPField?
 
-  init(_ address: IPAddress?, _ configuration: ProxyConfiguration) {
+  /// - Parameter isUnixPeer: whether the peer is connected to a socket of the file system.
+  init(_ address: IPAddress?, isUnixPeer: Bool = false, _ configuration: ProxyConfiguration) {
     self.address = address
     let text = address?.description ?? "unknown"
     self.text = text
@@ -34,11 +36,18 @@ struct Forwarder: Sendable {
     let trusted = configuration.trustedPeers
     self.trusted = trusted
     passedOn = Self.passedOn.union(configuration.trustedFields.map { $0.lowercasedASCII })
-    isTrusted = address.map { trusted.contains($0) } ?? false
+    isTrusted = address.map { trusted.contains($0) } ?? (isUnixPeer && configuration.trustsUnixPeers)
     scheme = configuration.clientScheme
     own = [(Self.forName, text), (Self.protoName, scheme)].compactMap { name, value in
       name.map { HTTPField(name: $0, value: value) }
     }
+  }
+
+  /// Names the peer of a channel.
+  init(ofPeerOn channel: any Channel, _ configuration: ProxyConfiguration) {
+    // Those of a handler's context ask the kernel.
+    let isUnixPeer = if case .unixDomainSocket? = channel.localAddress { true } else { false }
+    self.init(IPAddress(channel.remoteAddress), isUnixPeer: isUnixPeer, configuration)
   }
 
   private static let forName = HTTPField.Name("X-Forwarded-For")
@@ -112,7 +121,7 @@ struct Forwarder: Sendable {
   /// - Returns: `nil` if a trusted proxy forwards a request without naming the client: the client is then not the proxy
   ///   itself.
   private func client(_ given: HTTPFields) -> IPAddress? {
-    guard var client = address else { return nil }
+    var client = address
     let nodes: [String]
     if forwarding == .rfc7239 {
       guard let name = Self.forwardedName else { return client }
@@ -125,7 +134,8 @@ struct Forwarder: Sendable {
     // There are fields of this kind, but not the one that the proxy reads.
     if nodes.isEmpty { return nil }
     for node in nodes.reversed() {
-      guard trusted.contains(client) else { break }
+      // A trusted peer without an address is connected to a socket of the file system.
+      if let client, !trusted.contains(client) { break }
       guard let next = IPAddress(node: node) else { return nil }
       client = next
     }

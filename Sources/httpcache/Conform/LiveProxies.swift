@@ -64,7 +64,7 @@ final class ProxyFarm: LiveProxies {
       logger: Logger(label: "httpcache") { _ in SwiftLogNoOpLogHandler() })
     let task = Task { try await proxy.run() }
     running.withLock { $0.append(task) }
-    guard let address = await proxy.addresses()?.first else {
+    guard case .address(let address)? = await proxy.endpoints()?.first else {
       try await task.value
       return nil
     }

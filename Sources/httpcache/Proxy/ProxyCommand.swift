@@ -59,6 +59,15 @@ struct ProxyCommand: AsyncParsableCommand {
     }
     // First, before slow operations, so that no signal is lost.
     let signals = await ProxySignals()
+    let pidFile: PIDFile?
+    do {
+      pidFile = try resolved.pidFile.map { try PIDFile($0) }
+    } catch {
+      let place = settings.place(of: "pid-file")
+      Input.complain("cannot write the PID file \(resolved.pidFile ?? "") (\(place)): \(error)")
+      throw ExitCode.failure
+    }
+    defer { pidFile?.remove() }
     do {
       let level = SharedLogLevel(resolved.level)
       let logger = level.logger(label: "httpcache")
@@ -70,12 +79,15 @@ struct ProxyCommand: AsyncParsableCommand {
       defer { cache.close() }
       if let events { try await Self.requireSharedTier(events) }
       let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger)
+      let manager = ServiceManager(process: getpid()) { getenv($0).map { String(cString: $0) } }
       let obeying = Task {
         var control = ProxyControl(
-          proxy, arguments: arguments, running: settings, level: level, logger: logger)
+          proxy, arguments: arguments, running: settings, level: level, manager: manager, logger: logger)
         await control.obey(signals)
       }
       defer { obeying.cancel() }
+      let telling = manager.map { manager in Task { await Self.tell(manager, of: proxy, logger) } }
+      defer { telling?.cancel() }
       try await proxy.run()
     } catch let error as SharedTierUnreachable {
       Input.complain("--shared-required: \(error.cause)")
@@ -90,13 +102,28 @@ struct ProxyCommand: AsyncParsableCommand {
         case .administrators: "admin"
         case .redirects: "redirect"
         }
-      Input.complain("cannot listen on \(error.address) (\(settings.place(of: option))): \(error.reason)")
+      Input.complain("cannot listen on \(error.endpoint) (\(settings.place(of: option))): \(error.reason)")
       throw ExitCode.failure
     } catch {
       Input.complain("\(error)")
       throw ExitCode.failure
     }
   }
+
+  /// Tells the service manager that the proxy serves, and then again and again that its event loops turn.
+  private static func tell(_ manager: ServiceManager, of proxy: CachingProxy, _ logger: Logger) async {
+    guard let endpoints = await proxy.endpoints() else { return }
+    if !manager.send(.ready(on: endpoints.map { "\($0)" })) {
+      logger.warning("the service manager does not take messages (NOTIFY_SOCKET)")
+    }
+    guard let interval = manager.signOfLife else { return }
+    while !Task.isCancelled {
+      await proxy.passEventLoops()
+      manager.send(.alive)
+      try? await Task.sleep(for: interval)
+    }
+  }
+
   private struct SharedTierUnreachable: Error {
     var cause: String
   }

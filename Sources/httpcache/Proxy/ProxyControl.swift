@@ -14,6 +14,7 @@ struct ProxyControl {
   /// The options that the proxy currently runs with.
   private var running: ProxySettings
   private let level: SharedLogLevel
+  private let manager: ServiceManager?
   private let logger: Logger
   private var isStopping = false
 
@@ -42,12 +43,14 @@ struct ProxyControl {
   static let secret: Set<String> = ["admin-token", "shared"]
 
   init(
-    _ proxy: CachingProxy, arguments: [String], running: ProxySettings, level: SharedLogLevel, logger: Logger
+    _ proxy: CachingProxy, arguments: [String], running: ProxySettings, level: SharedLogLevel,
+    manager: ServiceManager?, logger: Logger
   ) {
     self.proxy = proxy
     self.arguments = arguments
     self.running = running
     self.level = level
+    self.manager = manager
     self.logger = logger
   }
 
@@ -58,7 +61,10 @@ struct ProxyControl {
 
   private mutating func receive(_ signal: UnixSignal) {
     switch signal {
-    case .sighup: reload()
+    case .sighup:
+      manager?.send(.reloading(since: ServiceManager.now))
+      reload()
+      manager?.send(.ready(on: nil))
     case .sigusr1:
       proxy.reopenLogs()
       logger.notice("SIGUSR1: reopening log files")
@@ -67,6 +73,7 @@ struct ProxyControl {
       proxy.stopAtOnce()
     default:
       isStopping = true
+      manager?.send(.stopping)
       logger.notice("\(signal): waiting for the requests in flight; a second signal ends the proxy at once")
       proxy.stop()
     }

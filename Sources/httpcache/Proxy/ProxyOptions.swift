@@ -56,8 +56,26 @@ struct ProxyOptions: ParsableArguments {
     completion: .file())
   var config: String?
 
-  @Option(help: ArgumentHelp("Address that clients connect to.", valueName: "host:port"))
-  var listen = "127.0.0.1:8080"
+  @Option(
+    help: ArgumentHelp(
+      """
+      Where clients connect to: an address such as 0.0.0.0:80 or [::]:80; unix:PATH for a socket in the file system, which \
+      may have ,mode=660 ,owner=NAME and ,group=NAME behind it; systemd or systemd:NAME for the sockets that systemd passes. \
+      May be repeated.
+      """, valueName: "endpoint"))
+  var listen = ["127.0.0.1:8080"]
+
+  @Flag(
+    help: """
+      Let other processes of the same user listen on the same ports (SO_REUSEPORT), such as the one that takes the place of \
+      this one.
+      """)
+  var reusePort = false
+
+  @Option(
+    help: ArgumentHelp("Write the number of the process to this file.", valueName: "file"),
+    completion: .file())
+  var pidFile: String?
 
   @Option(
     help: ArgumentHelp(
@@ -103,13 +121,13 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Address without TLS whose clients are redirected to https (308); needs --certificate. Off by default.",
-      valueName: "host:port"))
+      "Endpoint without TLS whose clients are redirected to https (308), such as 0.0.0.0:80; needs --certificate. Off by default.",
+      valueName: "endpoint"))
   var redirect: String?
 
   @Option(
     help: ArgumentHelp(
-      "Port for https that --redirect names (default: that of --listen).", valueName: "port"))
+      "Port for https that --redirect names (default: that of the first --listen).", valueName: "port"))
   var redirectPort: Int?
 
   @Option(
@@ -172,7 +190,8 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Address of /metrics, /status, /health, /ready and purging; off by default.", valueName: "host:port"))
+      "Endpoint of /metrics, /status, /health, /ready and purging, such as 127.0.0.1:9090 or unix:PATH; off by default.",
+      valueName: "endpoint"))
   var admin: String?
 
   @Flag(help: "Use TLS on the admin port, too, with the certificates of --certificate.")
@@ -367,7 +386,7 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Addresses of trusted proxies, which may name their clients, such as 10.0.0.0/8; may be repeated.",
+      "Addresses of trusted proxies, which may name their clients, such as 10.0.0.0/8; unix for all that connect to a socket in the file system. May be repeated.",
       valueName: "cidr"))
   var trust: [String] = []
 
@@ -470,7 +489,9 @@ struct ProxyOptions: ParsableArguments {
         "--origin is missing; add the address of your server, such as http://127.0.0.1:8000")
     }
     let (address, isEncrypted) = try Self.origin(origin)
-    var proxy = ProxyConfiguration(listen: try Self.address(listen, "--listen"), origin: address)
+    var proxy = ProxyConfiguration(
+      listen: try listen.map { try Self.endpoint($0, "--listen") }, origin: address)
+    proxy.reusesPorts = reusePort
     proxy.originTLS = try originTLS(isEncrypted)
     guard !name.isEmpty,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) })
@@ -483,7 +504,7 @@ struct ProxyOptions: ParsableArguments {
     }
     proxy.tls = try clientTLS()
     if let redirect {
-      proxy.redirect = try Self.address(redirect, "--redirect")
+      proxy.redirect = try Self.endpoint(redirect, "--redirect")
       if let redirectPort, !(1...65_535).contains(redirectPort) {
         throw ProxyConfiguration.ValidationError(
           "--redirect-port: expected 1 to 65535, found \(redirectPort)")
@@ -560,7 +581,7 @@ struct ProxyOptions: ParsableArguments {
     }
     proxy.name = name
     proxy.scheme = scheme
-    proxy.admin = try admin.map { try Self.address($0, "--admin") }
+    proxy.admin = try admin.map { try Self.endpoint($0, "--admin") }
     proxy.adminToken = adminToken
     if let accessLog {
       proxy.accessLog = ProxyConfiguration.AccessLogOptions(
@@ -594,7 +615,8 @@ struct ProxyOptions: ParsableArguments {
     proxy.expectsProxyHeader = proxyProtocol
     proxy.forwardedFields = forwarded
     proxy.adminHosts = adminHost
-    proxy.trustedPeers = try trust.map { text in
+    proxy.trustsUnixPeers = trust.contains("unix")
+    proxy.trustedPeers = try trust.filter { $0 != "unix" }.map { text in
       do {
         return try ProxyConfiguration.AddressRange(parsing: text)
       } catch {
@@ -670,9 +692,9 @@ struct ProxyOptions: ParsableArguments {
     return Swift.max(.milliseconds(1), .seconds(seconds))
   }
 
-  private static func address(_ text: String, _ option: String) throws -> ProxyConfiguration.Address {
+  private static func endpoint(_ text: String, _ option: String) throws -> ProxyConfiguration.Endpoint {
     do {
-      return try ProxyConfiguration.Address(parsing: text)
+      return try ProxyConfiguration.Endpoint(parsing: text)
     } catch let error as ProxyConfiguration.ValidationError {
       throw ProxyConfiguration.ValidationError("\(option): \(error)")
     }

@@ -31,6 +31,7 @@ struct ProxySettings {
     var cache: HTTPCache.Configuration
     var level: Logger.Level
     var requiresSharedTier: Bool
+    var pidFile: String?
   }
 
   /// An error in the settings, and its exit status.
@@ -97,7 +98,8 @@ struct ProxySettings {
       var cache = plain
       cache.cacheRules = rules
       return Resolved(
-        proxy: proxy, cache: cache, level: level, requiresSharedTier: options.sharedRequired)
+        proxy: proxy, cache: cache, level: level, requiresSharedTier: options.sharedRequired,
+        pidFile: options.pidFile)
     } catch let error as ProxyConfiguration.ValidationError {
       throw located(error.description)
     } catch {

@@ -12,7 +12,7 @@ struct ConfigurationUpdateTests {
     var configuration = ProxyConfiguration(
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
-    configuration.admin = ProxyConfiguration.Address(host: "0.0.0.0", port: 0)
+    configuration.admin = ProxyConfiguration.Endpoint(host: "0.0.0.0", port: 0)
     configuration.adminToken = "secret"
     let proxy = CachingProxy(configuration, cache: try .embedded())
     configuration.adminToken = nil

@@ -116,6 +116,27 @@ struct ForwarderTests {
   }
 
   @Test(
+    "A trusted peer on a socket in the file system names its clients, and has no address itself",
+    arguments: [
+      (true, true, "198.51.100.1, 10.0.0.2", "198.51.100.1"), (true, true, "198.51.100.1", "198.51.100.1"),
+      (true, true, "unix:", nil), (true, true, nil, nil), (false, true, "198.51.100.1", nil),
+      (true, false, "198.51.100.1", nil),
+    ])
+  func unixPeer(isTrusted: Bool, isUnix: Bool, named: String?, expected: String?) throws {
+    var configuration = ProxyConfiguration(
+      listen: ProxyConfiguration.Address(host: "::1", port: 0),
+      origin: ProxyConfiguration.Address(host: "::1", port: 1))
+    configuration.trustsUnixPeers = isTrusted
+    configuration.trustedPeers = [try ProxyConfiguration.AddressRange(parsing: "10.0.0.0/8")]
+    let name = try #require(HTTPField.Name("X-Forwarded-For"))
+    var request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
+    var forwarder = Forwarder(nil, isUnixPeer: isUnix, configuration)
+    #expect(forwarder.apply(to: &request, given: named.map { [name: $0] })?.description == expected)
+    let sent = [isTrusted && isUnix ? named : nil, "unknown"].compactMap(\.self).joined(separator: ", ")
+    #expect(request.headerFields[name] == sent)
+  }
+
+  @Test(
     "An address range is an address or a network",
     arguments: [
       ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.0", false), ("192.0.2.1", "192.0.2.1", true),

@@ -24,7 +24,7 @@ struct LoopbackAddressTests {
     var configuration = ProxyConfiguration(
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
-    configuration.admin = ProxyConfiguration.Address(host: host, port: 0)
+    configuration.admin = ProxyConfiguration.Endpoint(host: host, port: 0)
     if isLoopback {
       try configuration.validate()
     } else {

@@ -35,6 +35,16 @@ package struct RawClient: Sendable {
     return RawClient(channel: channel)
   }
 
+  /// - Parameter path: the path of a socket in the file system.
+  package static func connect(toUnix path: String) async throws -> RawClient {
+    let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .channelOption(.allowRemoteHalfClosure, value: true)
+      .connect(unixDomainSocketPath: path) { channel in
+        channel.eventLoop.makeCompletedFuture { try RawChannel(wrappingChannelSynchronously: channel) }
+      }
+    return RawClient(channel: channel)
+  }
+
   /// Sends bytes before all others.
   private final class Preface: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer

@@ -309,6 +309,25 @@ struct CommandErrorTests {
     .options(
       "--origin http://127.0.0.1:9 --listen 192.0.2.1:8080", 1,
       "httpcache: cannot listen on 192.0.2.1:8080 (--listen): no interface of this machine has the address; "),
+    .options(
+      "--origin http://127.0.0.1:9 --listen unix:/dev/null", 1,
+      "httpcache: cannot listen on unix:/dev/null (--listen): a file that is not a socket has this name; "),
+    .options(
+      "--origin http://127.0.0.1:9 --listen unix:none/web", 1,
+      "httpcache: cannot listen on unix:none/web (--listen): the folder does not exist; "),
+    .file(
+      "origin: http://127.0.0.1:9\nlisten: [127.0.0.1:0, \"unix:web,owner=no-such-name\"]\n",
+      "cannot listen on unix:web (proxy.yaml:2): there is no user 'no-such-name'; ", status: 1),
+    .options(
+      "--origin http://127.0.0.1:9 --listen systemd:web", 1,
+      "httpcache: cannot listen on systemd:web (--listen): no socket was passed to the process (LISTEN_FDS); "
+    ),
+    .options(
+      "--origin http://127.0.0.1:9 --listen unix:web,mode=9", 64,
+      "httpcache: --listen: mode: expected permissions such as 660, found '9'"),
+    .options(
+      "--origin http://127.0.0.1:9 --pid-file none/pid", 1,
+      "httpcache: cannot write the PID file none/pid (--pid-file): No such file or directory"),
   ]
 
   @Test("Each error has its exit status and text, and is in the manual", arguments: failures)

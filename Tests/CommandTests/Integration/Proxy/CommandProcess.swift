@@ -16,25 +16,27 @@ struct CommandProcess: Sendable {
 
   private let child: ChildProcess
 
-  private init(_ arguments: [String], directory: String?, limit: String?) throws {
+  private init(_ arguments: [String], directory: String?, starter: [String]) throws {
     let program = try #require(Program.built("httpcache"), "httpcache is not beside the tests")
-    guard let limit else {
-      child = try ChildProcess(program, arguments, directory: directory, errors: .pipe)
-      return
-    }
-    child = try ChildProcess(
-      "/bin/sh", ["-c", #"ulimit \#(limit) && exec "$0" "$@""#, program] + arguments, directory: directory,
-      errors: .pipe)
+    let line = starter + [program] + arguments
+    child = try ChildProcess(line[0], Array(line.dropFirst()), directory: directory, errors: .pipe)
+  }
+
+  /// Starts the command with a limit.
+  ///
+  /// - Parameter limit: arguments of `ulimit`.
+  static func limiting(_ limit: String) -> [String] {
+    ["/bin/sh", "-c", #"ulimit \#(limit) && exec "$0" "$@""#]
   }
 
   /// Runs the command while `body` runs.
   ///
-  /// - Parameter limit: arguments of `ulimit`, which the shell runs before the command.
+  /// - Parameter starter: a program and its arguments: the command line follows, and the program becomes the command.
   static func run<Result>(
-    _ arguments: [String], in directory: String? = nil, limit: String? = nil,
+    _ arguments: [String], in directory: String? = nil, by starter: [String] = [],
     _ body: (CommandProcess) async throws -> Result
   ) async throws -> Result {
-    let process = try CommandProcess(arguments, directory: directory, limit: limit)
+    let process = try CommandProcess(arguments, directory: directory, starter: starter)
     do {
       let result = try await body(process)
       await process.child.stop(patience: .zero)

@@ -97,11 +97,15 @@ struct ProxyProcessTests {
   func descriptors() async throws {
     try await withOrigin { origin in
       // The soft limit only: no more than it would be enough for three clients.
-      try await CommandProcess.run(arguments(origin, "--connections", "100"), limit: "-Sn 130") { proxy in
+      try await CommandProcess.run(
+        arguments(origin, "--connections", "100"), by: CommandProcess.limiting("-Sn 130")
+      ) { proxy in
         _ = try await proxy.ports()
         #expect(!proxy.errorText.contains("file descriptors"))
       }
-      try await CommandProcess.run(arguments(origin, "--connections", "500"), limit: "-n 256") { proxy in
+      try await CommandProcess.run(
+        arguments(origin, "--connections", "500"), by: CommandProcess.limiting("-n 256")
+      ) { proxy in
         let ports = try await proxy.ports()
         let line = try await proxy.says("500 client connections need 1128 file descriptors")
         #expect(line.contains("may open 256: the proxy accepts 64 connections"))

@@ -12,7 +12,8 @@ import Testing
 struct ProxyOptionsTests {
   private func resolved(_ arguments: [String]) throws -> String {
     let (proxy, cache, _) = try ProxyOptions.parse(arguments).resolved()
-    return "\(proxy.listen) \(proxy.origin) \(proxy.admin?.description ?? "-") \(cache.store.memoryCapacity) "
+    let places = proxy.listen.map { "\($0)" }.joined(separator: ",")
+    return "\(places) \(proxy.origin) \(proxy.admin?.description ?? "-") \(cache.store.memoryCapacity) "
       + "\(cache.store.diskCapacity) \(cache.transitCapacity) \(proxy.allowsHalfClosure) \(cache.rules.kind) \(cache.rules.targets) \(cache.rules.whenDisconnected != .nothing)"
   }
 

@@ -23,7 +23,7 @@ struct AdminHostTests {
     ])
   func host(fields: String, status: Int) async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
       $0.adminHosts = ["Cache.Internal"]
     } origin: { _, _ in
       true
@@ -42,7 +42,7 @@ struct AdminHostTests {
   @Test("An admin port reachable from other machines accepts any host, and purging requires the token")
   func open() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "0.0.0.0", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "0.0.0.0", port: 0)
       $0.adminToken = "secret"
     } origin: { _, _ in
       true

@@ -31,7 +31,7 @@ struct AdminTests {
   @Test("The admin port reports metrics, status and health")
   func tells() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -62,7 +62,7 @@ struct AdminTests {
     ])
   func purges(what: String) async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -89,7 +89,7 @@ struct AdminTests {
   @Test("A purge reports the number of responses it removed, and removes no others")
   func purgeCounts() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } rules: {
       $0.tagFields = ["Cache-Tag"]
     } origin: { request, connection in
@@ -143,7 +143,7 @@ struct AdminTests {
   @Test("A softly purged response is revalidated, or served stale in the meantime")
   func softPurge() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       let isValidation = request.contains("If-None-Match: \"1\"")
       let stale = request.contains("GET /swr") ? ", stale-while-revalidate=3600" : ""
@@ -207,7 +207,7 @@ struct AdminTests {
     ] as [(String, String)])
   func wrongPurges(query: String, content: String) async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -226,7 +226,7 @@ struct AdminTests {
   @Test("Purging requires the configured token, and requests from web pages are refused")
   func token() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
       $0.adminToken = "secret"
     } origin: { request, connection in
       try await Self.answering(request, &connection)
@@ -240,7 +240,7 @@ struct AdminTests {
       )
     }
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
@@ -262,7 +262,7 @@ struct AdminTests {
     ])
   func limits(request: String) async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in

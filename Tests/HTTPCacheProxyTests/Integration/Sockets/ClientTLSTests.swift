@@ -48,7 +48,7 @@ struct ClientTLSTests {
       try await ProxyFixture.run(
         {
           $0.tls = ProxyConfiguration.TLS(made.map { .init(file: $0.file.path, keyFile: $0.key.path) })
-          $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+          $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
           configure(&$0)
         }, origin: origin
       ) { try await body($0, made) }
@@ -410,7 +410,7 @@ struct ClientTLSTests {
     try await Self.run(
       [.loopback],
       {
-        $0.redirect = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+        $0.redirect = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
         $0.redirectPort = port
       }
     ) { (proxy: ProxyFixture, _: [Certificate]) async throws in
@@ -488,7 +488,11 @@ struct ClientTLSTests {
   func refused(setting: String) throws {
     let address = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     var configuration = ProxyConfiguration(listen: address, origin: address)
-    if setting == "admin" { configuration.adminUsesTLS = true } else { configuration.redirect = address }
+    if setting == "admin" {
+      configuration.adminUsesTLS = true
+    } else {
+      configuration.redirect = .address(address)
+    }
     #expect(throws: ProxyConfiguration.ValidationError.self) { try configuration.validate() }
   }
 }

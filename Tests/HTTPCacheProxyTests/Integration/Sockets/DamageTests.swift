@@ -23,7 +23,7 @@ struct DamageTests {
     let directory = temporaryURL()
     defer { try? FileManager.default.removeItem(at: directory) }
     try await ProxyFixture.run(
-      { $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0) },
+      { $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0) },
       cache: { $0.store.directory = FilePath(directory.path) },
       origin: { [counter = EventCount()] _, connection in
         let number = counter.next()

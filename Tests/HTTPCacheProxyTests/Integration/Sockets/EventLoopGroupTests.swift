@@ -59,7 +59,7 @@ struct EventLoopGroupTests {
     var configuration = ProxyConfiguration(
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: front.port))
-    configuration.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+    configuration.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     configuration.timeouts = .patient
     let settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 1 << 20)
     let cache = try HTTPCache(
@@ -79,7 +79,7 @@ struct EventLoopGroupTests {
     let proxy = try Self.proxy(in: origin, clock, nil)
     defer { proxy.cache.close() }
     let running = Task { try await proxy.run() }
-    let port = try #require(await proxy.addresses()?.first?.port)
+    let port = try #require(await proxy.endpoints()?.first?.port)
     let before = clock.questionsElsewhere
     for _ in 1...2 {
       let request = Self.request.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n")
@@ -113,11 +113,11 @@ struct EventLoopGroupTests {
       let proxy = try Self.proxy(in: origin, clock, group)
       defer { proxy.cache.close() }
       let running = Task { try await proxy.run() }
-      let addresses = try #require(await proxy.addresses())
-      try await RawClient.connect(to: addresses[1].port).talk { administrator in
+      let ports = try #require(await proxy.endpoints()).compactMap(\.port)
+      try await RawClient.connect(to: ports[1]).talk { administrator in
         try await administrator.send(Self.request.replacing("/ ", with: "/metrics "))
         await administrator.read(until: "\r\n\r\n")
-        try await RawClient.connect(to: addresses[0].port).talk { client in
+        try await RawClient.connect(to: ports[0]).talk { client in
           for count in 1...2 {
             try await client.send(Self.request)
             await client.read(until: "hello", times: count)

@@ -24,7 +24,7 @@ struct FigureSocketTests {
   @Test("Valid metrics count requests and content bytes by outcome and status class")
   func outcomes() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
       $0.limits.requestBytes = 10
     } origin: { request, connection in
       if request.contains("/none") {

@@ -103,7 +103,7 @@ struct OriginFixture: Sendable {
       {
         $0.origin.port = server.port
         $0.originHTTP2 = .always
-        $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+        $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
         configure(&$0)
       }, logger: logger, origin: { _, _ in false }
     ) { proxy in

@@ -18,7 +18,7 @@ struct HealthTests {
   @Test("Readiness follows from a connection without a request, or from requests")
   func readiness() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { _, connection in
       try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
       return true
@@ -35,7 +35,7 @@ struct HealthTests {
     let tier = InMemorySharedTier(InMemorySharedServer(clock: SystemCacheClock.shared))
     tier.fault = .failing
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } cache: {
       $0.sharedTier = HTTPCache.SharedTierOptions(tier)
     } origin: { _, _ in
@@ -50,7 +50,7 @@ struct HealthTests {
   @Test("Without an origin the proxy is healthy and not ready")
   func unreachable() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { _, _ in
       false
     } _: { proxy in
@@ -66,7 +66,7 @@ struct HealthTests {
   func draining() async throws {
     let (isAsked, isReleased) = (Gate(), Gate())
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { _, connection in
       isAsked.open()
       await isReleased.pass()
@@ -121,7 +121,7 @@ struct HealthTests {
   @Test("Limits, timeouts and the token change while the proxy serves, and nothing else")
   func update() async throws {
     try await ProxyFixture.run {
-      $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     } origin: { _, connection in
       try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
       return true
@@ -179,12 +179,12 @@ struct HealthTests {
         listen: ProxyConfiguration.Address(host: "127.0.0.1", port: isAdmin ? 0 : taken.port),
         origin: taken.proxy.configuration.origin
       )
-      if isAdmin { configuration.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: taken.port) }
+      if isAdmin { configuration.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: taken.port) }
       let proxy = CachingProxy(
         configuration, cache: try HTTPCache(.init(kind: .shared)),
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
       let error = await #expect(throws: CachingProxy.ListenError.self) { try await proxy.run() }
-      #expect(error?.address.port == taken.port)
+      #expect(error?.endpoint.port == taken.port)
       #expect(error?.purpose == (isAdmin ? .administrators : .clients))
       #expect(error?.reason.hasPrefix("address already in use; ") == true)
     }

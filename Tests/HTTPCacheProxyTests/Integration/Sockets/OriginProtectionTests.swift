@@ -17,7 +17,7 @@ struct OriginProtectionTests {
   private static let stale = "Cache-Control: max-age=1, stale-if-error=86400\r\nAge: 100\r\n"
 
   private static func configure(_ configuration: inout ProxyConfiguration, connections: Int) {
-    configuration.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+    configuration.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
     configuration.limits.originConnections = connections
   }
 
@@ -180,7 +180,7 @@ struct OriginProtectionTests {
     let isStopped = Mutex(false)
     try await ProxyFixture.run(
       {
-        $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+        $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
         $0.limits.originFailures = 3
         $0.timeouts.originProbe = .milliseconds(5)
       }, logger: Logger(label: "test") { _ in log }

@@ -105,7 +105,7 @@ struct OriginTLSTests {
           tls.acceptsAnyCertificate = trust.acceptsAny
           $0.origin.host = trust.host
           $0.originTLS = tls
-          $0.admin = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
+          $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
         }, logger: Logger(label: "test") { _ in log }, encryption: { try certificate.serverContext() }
       ) { _, connection in
         try await connection.send(ok("hello", Self.notStored))

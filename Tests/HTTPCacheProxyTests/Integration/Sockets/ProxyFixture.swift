@@ -51,13 +51,13 @@ struct ProxyFixture: Sendable {
         configuration, cache: cache, eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
         logger: logger)
       let running = Task { try await proxy.run() }
-      guard let addresses = await proxy.addresses() else {
+      guard let endpoints = await proxy.endpoints() else {
         try await running.value
         throw CancellationError()
       }
       let fixture = ProxyFixture(
-        port: addresses[0].port, adminPort: addresses.dropFirst().first?.port ?? 0,
-        redirectPort: addresses.last?.port ?? 0, origin: origin, proxy: proxy, running: running)
+        port: endpoints[0].port ?? 0, adminPort: endpoints.dropFirst().first?.port ?? 0,
+        redirectPort: endpoints.last?.port ?? 0, origin: origin, proxy: proxy, running: running)
       do {
         try await body(fixture)
       } catch {
@@ -102,6 +102,10 @@ func ok(_ body: String, _ fields: String = "") -> String {
 
 func expect(_ text: String, startsWith prefix: String, sourceLocation: SourceLocation = #_sourceLocation) {
   #expect(text.hasPrefix(prefix), "\(text)", sourceLocation: sourceLocation)
+}
+
+func expect(_ text: String, contains part: String, sourceLocation: SourceLocation = #_sourceLocation) {
+  #expect(text.contains(part), "\(text)", sourceLocation: sourceLocation)
 }
 
 func expect(_ text: String, endsWith suffix: String, sourceLocation: SourceLocation = #_sourceLocation) {

@@ -29,11 +29,11 @@ struct NodeRole: AsyncParsableCommand {
     let address = ProxyConfiguration.Address(host: "127.0.0.1", port: 0)
     var proxyConfiguration = ProxyConfiguration(
       listen: address, origin: .init(host: "127.0.0.1", port: origin))
-    proxyConfiguration.admin = address
+    proxyConfiguration.admin = .address(address)
     let proxy = CachingProxy(
       proxyConfiguration, cache: cache, logger: Logger(label: "node") { _ in SwiftLogNoOpLogHandler() })
     let running = Task { try await proxy.run() }
-    let ports = await proxy.addresses()?.map { "\($0.port)" } ?? []
+    let ports = await proxy.endpoints()?.map { "\($0.port ?? 0)" } ?? []
     print(ports.joined(separator: " "))
     fflush(nil)
     try await running.value

@@ -88,7 +88,7 @@ struct ProxyRole: AsyncParsableCommand {
     let proxy = CachingProxy(
       configuration, cache: cache, logger: Logger(label: "soak") { _ in SwiftLogNoOpLogHandler() })
     let running = Task { try await proxy.run() }
-    put("port=\(await proxy.addresses()?.first?.port ?? 0)")
+    put("port=\(await proxy.endpoints()?.first?.port ?? 0)")
     for await command in commands() where command == "report" { put([Column: Int].inside(cache).line) }
     running.cancel()
     try await running.value

@@ -310,6 +310,6 @@ struct ProxyLogTests {
     configuration.accessLog = ProxyConfiguration.AccessLogOptions(.file("/dev/null/access.log"))
     let proxy = CachingProxy(configuration, cache: try HTTPCache(.init(memoryCapacity: 1 << 20)))
     await #expect(throws: ProxyConfiguration.ValidationError.self) { try await proxy.run() }
-    #expect(await proxy.addresses() == nil)
+    #expect(await proxy.endpoints() == nil)
   }
 }

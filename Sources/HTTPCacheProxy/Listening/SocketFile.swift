@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import NIOCore
+import NIOPosix
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
+/// The file of a listening socket.
+///
+/// It gets its permissions under another name, and then its own: nothing can connect before, and a socket that a process has
+/// left behind is replaced in one step.
+struct SocketFile: Sendable {
+  private let path: String
+  private let device: UInt64
+  private let inode: UInt64
+
+  /// Why the file cannot be made.
+  struct Fault: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  static func bind(
+    _ socket: ProxyConfiguration.UnixSocket, _ bootstrap: ServerBootstrap
+  ) async throws -> (any Channel, SocketFile) {
+    let path = socket.path
+    switch kind(path) {
+    case .absent: break
+    case .other: throw Fault(description: "a file that is not a socket has this name; choose another one")
+    case .socket:
+      guard try await isAbandoned(path) else {
+        throw IOError(errnoCode: EADDRINUSE, reason: "bind")
+      }
+    }
+    let new = path + ".new"
+    if kind(new) == .socket { unlink(new) }
+    let channel = try await bootstrap.bind(unixDomainSocketPath: new).get()
+    do {
+      try setAccess(new, socket)
+      guard let file = SocketFile(path, at: new), rename(new, path) == 0 else {
+        throw IOError(errnoCode: errno, reason: "rename")
+      }
+      return (channel, file)
+    } catch {
+      unlink(new)
+      try? await channel.close()
+      throw error
+    }
+  }
+
+  private init?(_ path: String, at place: String) {
+    var facts = stat()
+    guard lstat(place, &facts) == 0 else { return nil }
+    self.path = path
+    (device, inode) = (UInt64(facts.st_dev), UInt64(facts.st_ino))
+  }
+
+  /// Removes the file, unless another process has replaced it.
+  func remove() {
+    guard let found = SocketFile(path, at: path), found.device == device, found.inode == inode else { return }
+    unlink(path)
+  }
+
+  private enum Kind {
+    case absent
+    case socket
+    case other
+  }
+
+  private static func kind(_ path: String) -> Kind {
+    var facts = stat()
+    guard lstat(path, &facts) == 0 else { return .absent }
+    return facts.st_mode & S_IFMT == S_IFSOCK ? .socket : .other
+  }
+
+  /// Whether no process listens on a socket.
+  private static func isAbandoned(_ path: String) async throws -> Bool {
+    do {
+      let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .connect(unixDomainSocketPath: path).get()
+      try? await channel.close()
+      return false
+    } catch let error as IOError where error.errnoCode == ECONNREFUSED {
+      return true
+    } catch let error as IOError where error.errnoCode == ENOENT {
+      return true
+    }
+  }
+
+  private static func setAccess(_ path: String, _ socket: ProxyConfiguration.UnixSocket) throws {
+    if let mode = socket.mode, chmod(path, mode_t(mode)) != 0 {
+      throw IOError(errnoCode: errno, reason: "chmod")
+    }
+    guard socket.owner != nil || socket.group != nil else { return }
+    // -1 leaves what is there.
+    var (user, group) = (uid_t.max, gid_t.max)
+    if let name = socket.owner {
+      guard let found = uid_t(name) ?? userID(name) else {
+        throw Fault(description: "there is no user '\(name)'; check the owner")
+      }
+      user = found
+    }
+    if let name = socket.group {
+      guard let found = gid_t(name) ?? groupID(name) else {
+        throw Fault(description: "there is no group '\(name)'; check the group")
+      }
+      group = found
+    }
+    guard lchown(path, user, group) == 0 else {
+      guard errno == EPERM else { throw IOError(errnoCode: errno, reason: "chown") }
+      throw Fault(
+        description: "only root may give a socket to other users, or to a group that the process is not in")
+    }
+  }
+
+  private static func userID(_ name: String) -> uid_t? {
+    var entry = passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 << 10) { buffer in
+      guard let memory = buffer.baseAddress,
+        getpwnam_r(name, &entry, memory, buffer.count, &found) == 0, found != nil
+      else { return nil }
+      return entry.pw_uid
+    }
+  }
+
+  private static func groupID(_ name: String) -> gid_t? {
+    var entry = group()
+    var found: UnsafeMutablePointer<group>?
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64 << 10) { buffer in
+      guard let memory = buffer.baseAddress,
+        getgrnam_r(name, &entry, memory, buffer.count, &found) == 0, found != nil
+      else { return nil }
+      return entry.gr_gid
+    }
+  }
+}
