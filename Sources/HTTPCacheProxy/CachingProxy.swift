@@ -197,6 +197,12 @@ public final class CachingProxy: ServiceLifecycle.Service {
         "origin": "\(configuration.originTLS == nil ? "http" : "https")://\(configuration.origin)",
         "admin": "\(text(admin))",
       ])
+    let untaken = InheritedSockets.untakenOfProcess
+    if !untaken.isEmpty {
+      logger.warning(
+        "no endpoint uses some sockets of the service manager, whose clients wait in vain",
+        metadata: ["names": "\(untaken.joined(separator: ", "))"])
+    }
     logCertificates()
     Self.checkDescriptors(settings.value, logger)
     bound.yield((clients + admin + redirects).map(\.endpoint))
@@ -297,7 +303,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   /// Applies the settings that can change while the proxy serves: `limits`, `timeouts`, `adminToken`, `trustedPeers`,
-  /// `trustedFields`, and `tls` and `originTLS` if they are set already. The rest of `configuration` is ignored. Files of
+  /// `trustsUnixPeers`, `trustedFields`, and `tls` and `originTLS` if they are set already. The rest of `configuration` is ignored. Files of
   /// certificates and keys are read again.
   ///
   /// Limits of a request's head and of streams, trusted peers, and the time-outs of a connection to the origin apply to connections

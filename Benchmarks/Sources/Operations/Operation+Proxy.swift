@@ -82,7 +82,7 @@ private struct ProxyOnLoopback {
     let (isReady, result) = (DispatchSemaphore(value: 0), Result())
     Task { try await proxy.run() }
     Task {
-      result.port = await proxy.addresses()?.first?.port
+      result.port = await proxy.endpoints()?.first?.port
       isReady.signal()
     }
     isReady.wait()

@@ -14,16 +14,12 @@ struct AdminHosts: Sendable {
   private let names: Set<String>?
 
   init(_ configuration: ProxyConfiguration) {
-    var names = configuration.adminHosts + ["localhost"]
-    switch configuration.admin {
-    case .address(let address)? where address.isLoopback: names.append(address.host)
-    case .inherited?: break
     // No page in a browser reaches a socket of the file system.
-    case .address?, .unix?, nil:
-      self.names = nil
+    guard case .address(let admin)? = configuration.admin, admin.isLoopback else {
+      names = nil
       return
     }
-    self.names = Set(names.map { $0.lowercasedASCII })
+    names = Set((configuration.adminHosts + ["localhost", admin.host]).map { $0.lowercasedASCII })
   }
 
   enum Verdict {

@@ -32,8 +32,6 @@ final class AdminServer: Sendable {
   ) async throws -> [ListeningSocket] {
     let (context, connections) = (context, connections)
     let bootstrap = ServerBootstrap(group: group)
-      .serverChannelOption(.backlog, value: 64)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .accepting(in: connections)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -50,9 +48,9 @@ final class AdminServer: Sendable {
           connection.place = connections.add(channel, connection)
         }
       }
-    let servers = try await ListeningSocket.open(
-      endpoint, bootstrap, reusesPort: context.configuration.reusesPorts)
-    // `localhost` is a name: its address is known only now, and so is that of an inherited socket.
+    // Not with the ports that are shared: the kernel would give each purge to one of the processes.
+    let servers = try await ListeningSocket.open(endpoint, bootstrap, backlog: 64)
+    // `localhost` is a name: its address is known only now.
     for server in servers where context.configuration.adminToken == nil {
       guard let bound = IPAddress(server.channel.localAddress), !bound.isLoopback else { continue }
       for server in servers { await server.close() }

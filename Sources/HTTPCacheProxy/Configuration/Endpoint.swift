@@ -55,7 +55,7 @@ extension ProxyConfiguration {
 
   /// A listening socket in the file system, which programs on this machine connect to.
   public struct UnixSocket: Hashable, Sendable {
-    /// The path; at most 103 bytes.
+    /// The path; at most 95 bytes.
     public var path: String
     /// The permissions, such as `0o660`: who may write may connect. `nil` for those that the umask leaves (default: `nil`).
     public var mode: UInt16?
@@ -67,18 +67,22 @@ extension ProxyConfiguration {
     /// - Parameter path: the path of the socket. If a socket is there already that no process listens on, it is replaced.
     public init(path: String) { self.path = path }
 
-    /// Reads a path, and options behind commas.
+    /// Systems have 103 bytes or a few more. The socket is made under a name with eight bytes more, see ``SocketFile``.
+    func validate() throws {
+      guard path.utf8.count <= 95 else {
+        throw ProxyConfiguration.ValidationError("expected a path of at most 95 bytes, found '\(path)'")
+      }
+    }
+
+    /// Reads a path, and options after commas.
     fileprivate init(parsing text: Substring) throws {
       let parts = text.split(separator: ",", omittingEmptySubsequences: false)
       guard let path = parts.first, !path.isEmpty else {
         throw ProxyConfiguration.ValidationError(
           "expected a path, as in unix:/run/proxy.sock, found 'unix:\(text)'")
       }
-      // `sun_path` has 104 bytes on some systems, with the zero at its end.
-      guard path.utf8.count <= 103 else {
-        throw ProxyConfiguration.ValidationError("expected a path of at most 103 bytes, found '\(path)'")
-      }
       self.init(path: String(path))
+      try validate()
       for part in parts.dropFirst() {
         let pair = part.split(separator: "=", maxSplits: 1)
         switch (pair.first, pair.count) {

@@ -42,7 +42,7 @@ extension CachingProxy {
             endpoint.isSocketFile
             ? "another process listens on it; stop that, or choose another path"
             : "address already in use; stop the program that uses it, or choose another port"
-        case EACCES:
+        case EACCES, EPERM:
           reason =
             endpoint.isSocketFile
             ? "permission denied; the process must be able to write in the folder"

@@ -60,7 +60,7 @@ extension ProxyConfiguration {
 public struct ProxyConfiguration: Sendable {
   /// Where to listen for clients.
   public var listen: [ProxyConfiguration.Endpoint]
-  /// Whether other processes may listen on the same ports, such as the one that takes the place of this one
+  /// Whether other processes may listen on the same ports for clients, such as the one that takes the place of this one
   /// (`SO_REUSEPORT`; default: `false`). All of them need it, and must have the same user.
   public var reusesPorts = false
   /// The origin server.
@@ -82,10 +82,16 @@ public struct ProxyConfiguration: Sendable {
   /// The scheme of the clients' URLs, which is a part of the key; `nil` for `https` with ``tls``, and `http` without (default:
   /// `nil`). Use `https` if a TLS terminator is in front.
   public var scheme: String?
+  /// The names of the inherited sockets that endpoints ask for.
+  var inheritedNames: [String] {
+    (listen + [redirect].compactMap(\.self)).compactMap {
+      if case .inherited(let name) = $0 { name } else { nil }
+    }
+  }
   var clientScheme: String { scheme ?? (tls == nil ? "http" : "https") }
   /// The name of the proxy in `Via` and `Proxy-Status`: a token.
   public var name = "httpcache"
-  /// Where to listen for requests for metrics, status and purging; off by default.
+  /// Where to listen for requests for metrics, status and purging: an address, or a socket in the file system; off by default.
   public var admin: ProxyConfiguration.Endpoint?
   /// Whether the admin port has TLS, too, with the certificates of ``tls`` (default: `false`).
   public var adminUsesTLS = false
@@ -153,6 +159,11 @@ public struct ProxyConfiguration: Sendable {
   ///   let no request reach the origin.
   public func validate() throws {
     if listen.isEmpty { throw ProxyConfiguration.ValidationError("listen: expected at least one endpoint") }
+    if case .inherited? = admin {
+      throw ProxyConfiguration.ValidationError(
+        "expected an address or a socket in the file system, found a socket of the service manager")
+    }
+    for case .unix(let socket) in listen + [admin, redirect].compactMap(\.self) { try socket.validate() }
     if expectsProxyHeader, trustedPeers.isEmpty, !trustsUnixPeers {
       throw ProxyConfiguration.ValidationError(
         "the PROXY protocol needs trusted peers: the addresses of the proxies that connect, such as 10.0.0.0/8"

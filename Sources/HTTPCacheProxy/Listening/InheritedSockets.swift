@@ -45,8 +45,12 @@ struct InheritedSockets {
   }
 
   /// Returns the descriptors with a name, or all. Each is returned once.
-  mutating func take(_ name: String?) throws(Fault) -> [CInt] {
-    let found = names.indices.filter { !isTaken[$0] && (name == nil || names[$0] == name) }
+  ///
+  /// - Parameter named: names that are not meant by all.
+  mutating func take(_ name: String?, except named: [String] = []) throws(Fault) -> [CInt] {
+    let found = names.indices.filter { index in
+      !isTaken[index] && (name.map { $0 == names[index] } ?? !named.contains(names[index]))
+    }
     guard !found.isEmpty else {
       let passed = names.indices.map { names[$0] + (isTaken[$0] ? " (in use)" : "") }.joined(separator: ", ")
       throw Fault(
@@ -57,16 +61,50 @@ struct InheritedSockets {
     return found.map { Self.first + CInt($0) }
   }
 
+  /// The names of the sockets that are not taken.
+  var untaken: [String] { names.indices.filter { !isTaken[$0] }.map { names[$0] } }
+
   /// Returns the descriptors of this process with a name, or all.
-  static func take(_ name: String?) throws -> [CInt] {
+  static func take(_ name: String?, except named: [String]) throws -> [CInt] {
     try ofProcess.withLock { known in
-      var sockets =
-        try known ?? InheritedSockets(process: getpid()) { getenv($0).map { String(cString: $0) } }
-      let taken = try sockets.take(name)
+      var sockets: InheritedSockets
+      if let known {
+        sockets = known
+      } else {
+        sockets = try ofEnvironment()
+        // Programs that this one starts do not get them.
+        for index in sockets.names.indices { _ = fcntl(first + CInt(index), F_SETFD, FD_CLOEXEC) }
+      }
+      let taken = try sockets.take(name, except: named)
       known = sockets
-      // Programs that this one starts do not get them.
-      for descriptor in taken { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+      for descriptor in taken where !isListening(descriptor) {
+        throw Fault(
+          description: "descriptor \(descriptor) of the service manager is not a listening stream socket; "
+            + "use ListenStream, and not Accept=yes")
+      }
       return taken
     }
+  }
+
+  /// The names of the sockets of this process that no endpoint has taken: their clients would wait forever.
+  static var untakenOfProcess: [String] {
+    ofProcess.withLock { ($0 ?? (try? ofEnvironment()))?.untaken ?? [] }
+  }
+
+  private static func ofEnvironment() throws(Fault) -> InheritedSockets {
+    try InheritedSockets(process: getpid()) { getenv($0).map { String(cString: $0) } }
+  }
+
+  private static func isListening(_ descriptor: CInt) -> Bool {
+    func option(_ name: CInt) -> CInt? {
+      var (value, size) = (CInt(0), socklen_t(MemoryLayout<CInt>.size))
+      return getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : nil
+    }
+    #if canImport(Darwin)
+      let stream = SOCK_STREAM
+    #else
+      let stream = CInt(SOCK_STREAM.rawValue)
+    #endif
+    return option(SO_TYPE) == stream && option(SO_ACCEPTCONN) == 1
   }
 }

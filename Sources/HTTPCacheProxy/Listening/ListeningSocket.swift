@@ -21,34 +21,59 @@ struct ListeningSocket: Sendable {
 
   /// Opens an endpoint: one socket, or those that the process has inherited.
   ///
-  /// - Parameter reusesPort: whether other processes may listen on the same port (`SO_REUSEPORT`).
+  /// - Parameters:
+  ///   - backlog: maximum connections that wait for the process in the kernel.
+  ///   - reusesPort: whether other processes may listen on the same port (`SO_REUSEPORT`).
+  ///   - named: the names of inherited sockets that are for other endpoints.
   static func open(
-    _ endpoint: ProxyConfiguration.Endpoint, _ bootstrap: ServerBootstrap, reusesPort: Bool = false
+    _ endpoint: ProxyConfiguration.Endpoint, _ bootstrap: ServerBootstrap, backlog: CInt,
+    reusesPort: Bool = false, except named: [String] = []
   ) async throws -> [ListeningSocket] {
     switch endpoint {
     case .address(let address):
-      var bootstrap = bootstrap
+      var bootstrap = bootstrap.serverChannelOption(.backlog, value: backlog)
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       if reusesPort {
         bootstrap = bootstrap.serverChannelOption(.socketOption(.init(rawValue: SO_REUSEPORT)), value: 1)
       }
       let channel = try await bootstrap.bind(host: address.host, port: address.port).get()
       return [ListeningSocket(channel, endpoint)]
     case .unix(let socket):
-      let (channel, file) = try await SocketFile.bind(socket, bootstrap)
-      return [ListeningSocket(channel: channel, endpoint: endpoint, file: file)]
+      let (descriptor, file) = try await SocketFile.bind(socket)
+      do {
+        let channel = try await serve(descriptor, bootstrap, backlog)
+        return [ListeningSocket(channel: channel, endpoint: endpoint, file: file)]
+      } catch {
+        file.remove()
+        throw error
+      }
     case .inherited(let name):
+      var descriptors = try InheritedSockets.take(name, except: named)[...]
       var sockets: [ListeningSocket] = []
       do {
-        for descriptor in try InheritedSockets.take(name) {
-          let channel = try await bootstrap.withBoundSocket(descriptor).get()
-          sockets.append(ListeningSocket(channel, endpoint))
+        while let descriptor = descriptors.popFirst() {
+          sockets.append(ListeningSocket(try await serve(descriptor, bootstrap, backlog), endpoint))
         }
       } catch {
+        for descriptor in descriptors { _ = closeDescriptor(descriptor) }
         for socket in sockets { await socket.close() }
         throw error
       }
       return sockets
     }
+  }
+
+  private static func serve(
+    _ descriptor: CInt, _ bootstrap: ServerBootstrap, _ backlog: CInt
+  ) async throws -> any Channel {
+    let channel = try await bootstrap.withBoundSocket(descriptor).get()
+    // For a socket that it has not made, NIO sets a queue of 128.
+    guard listen(descriptor, backlog) == 0 else {
+      let error = IOError(errnoCode: errno, reason: "listen")
+      try? await channel.close()
+      throw error
+    }
+    return channel
   }
 
   private init(channel: any Channel, endpoint: ProxyConfiguration.Endpoint, file: SocketFile?) {
@@ -72,3 +97,6 @@ struct ListeningSocket: Sendable {
     try? await channel.close()
   }
 }
+
+// The system's function, which a member hides.
+private func closeDescriptor(_ descriptor: CInt) -> CInt { close(descriptor) }

@@ -14,8 +14,8 @@ import NIOPosix
 
 /// The file of a listening socket.
 ///
-/// It gets its permissions under another name, and then its own: nothing can connect before, and a socket that a process has
-/// left behind is replaced in one step.
+/// The socket gets its permissions under another name before it listens, and then its own name: nothing can connect before. A
+/// socket that a process has left behind is replaced in one step.
 struct SocketFile: Sendable {
   private let path: String
   private let device: UInt64
@@ -26,9 +26,8 @@ struct SocketFile: Sendable {
     let description: String
   }
 
-  static func bind(
-    _ socket: ProxyConfiguration.UnixSocket, _ bootstrap: ServerBootstrap
-  ) async throws -> (any Channel, SocketFile) {
+  /// Returns the descriptor of a socket that does not listen yet.
+  static func bind(_ socket: ProxyConfiguration.UnixSocket) async throws -> (CInt, SocketFile) {
     let path = socket.path
     switch kind(path) {
     case .absent: break
@@ -38,20 +37,39 @@ struct SocketFile: Sendable {
         throw IOError(errnoCode: EADDRINUSE, reason: "bind")
       }
     }
-    let new = path + ".new"
+    let new = "\(path).\(getpid())"
+    // Only a process that had the same number can have left it.
     if kind(new) == .socket { unlink(new) }
-    let channel = try await bootstrap.bind(unixDomainSocketPath: new).get()
+    let descriptor = try bind(new)
     do {
       try setAccess(new, socket)
       guard let file = SocketFile(path, at: new), rename(new, path) == 0 else {
         throw IOError(errnoCode: errno, reason: "rename")
       }
-      return (channel, file)
+      return (descriptor, file)
     } catch {
       unlink(new)
-      try? await channel.close()
+      close(descriptor)
       throw error
     }
+  }
+
+  private static func bind(_ path: String) throws -> CInt {
+    let address = try SocketAddress(unixDomainSocketPath: path)
+    #if canImport(Darwin)
+      let kind = SOCK_STREAM
+    #else
+      let kind = CInt(SOCK_STREAM.rawValue)
+    #endif
+    let descriptor = openSocket(kind)
+    guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    guard address.withSockAddr({ bindSocket(descriptor, $0, socklen_t($1)) }) == 0 else {
+      let code = errno
+      close(descriptor)
+      throw IOError(errnoCode: code, reason: "bind")
+    }
+    return descriptor
   }
 
   private init?(_ path: String, at place: String) {
@@ -90,6 +108,9 @@ struct SocketFile: Sendable {
       return true
     } catch let error as IOError where error.errnoCode == ENOENT {
       return true
+    } catch let error as IOError where error.errnoCode == EACCES {
+      // A socket of another user.
+      return false
     }
   }
 
@@ -122,7 +143,7 @@ struct SocketFile: Sendable {
   private static func userID(_ name: String) -> uid_t? {
     var entry = passwd()
     var found: UnsafeMutablePointer<passwd>?
-    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 16 << 10) { buffer in
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64 << 10) { buffer in
       guard let memory = buffer.baseAddress,
         getpwnam_r(name, &entry, memory, buffer.count, &found) == 0, found != nil
       else { return nil }
@@ -133,11 +154,19 @@ struct SocketFile: Sendable {
   private static func groupID(_ name: String) -> gid_t? {
     var entry = group()
     var found: UnsafeMutablePointer<group>?
-    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64 << 10) { buffer in
+    // The members of the group are in it, too.
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 1 << 20) { buffer in
       guard let memory = buffer.baseAddress,
         getgrnam_r(name, &entry, memory, buffer.count, &found) == 0, found != nil
       else { return nil }
       return entry.gr_gid
     }
   }
+}
+
+// The names of the system's functions, which members hide.
+private func openSocket(_ kind: CInt) -> CInt { socket(AF_UNIX, kind, 0) }
+
+private func bindSocket(_ descriptor: CInt, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> CInt {
+  bind(descriptor, address, size)
 }

@@ -21,14 +21,13 @@ struct ClientPorts: Sendable {
   ) async throws -> [ListeningSocket] {
     // NIO sets TCP_NODELAY on the listening socket, and accepted ones inherit it.
     let bootstrap = ServerBootstrap(group: group)
-      .serverChannelOption(.backlog, value: 4096)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .accepting(in: connections)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try begin(channel, service, isEncrypted: isEncrypted) }
       }
     return try await ListeningSocket.open(
-      endpoint, bootstrap, reusesPort: context.configuration.reusesPorts)
+      endpoint, bootstrap, backlog: 4096, reusesPort: context.configuration.reusesPorts,
+      except: context.configuration.inheritedNames)
   }
 
   private func begin(

@@ -104,6 +104,9 @@ package final class LoopbackServer: Sendable {
     try await start(port: port) { channel, connections in
       var connection = NIOHTTP2Handler.ConnectionConfiguration()
       connection.initialSettings = settings
+      // Always writable: NIOHTTP2 may meet its own assertion when a connection becomes writable again while streams end
+      // (`ControlFrameBuffer`). The windows bound what waits.
+      try channel.syncOptions?.setOption(.writeBufferWaterMark, value: .init(low: 1 << 29, high: 1 << 30))
       connection.headerBlockValidation = .disabled
       connection.contentLengthValidation = .disabled
       connections.run(channel) {

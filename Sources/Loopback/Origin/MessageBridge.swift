@@ -27,6 +27,8 @@ package final class MessageBridge: ChannelDuplexHandler {
   }
 
   private var hasRequest = false
+  /// Whether the whole request has come.
+  private var inputHasEnded = false
   private var isHead = false
   private var sendsChunks = false
   private var next = Next.head
@@ -47,14 +49,18 @@ package final class MessageBridge: ChannelDuplexHandler {
     switch unwrapInboundIn(data) {
     case .headers(let frame) where !hasRequest:
       hasRequest = true
+      inputHasEnded = frame.endStream
       receive("\(head(of: frame.headers, hasContent: !frame.endStream))\r\n", context)
-    case .headers: receive("0\r\n\r\n", context)
+    case .headers:
+      inputHasEnded = true
+      receive("0\r\n\r\n", context)
     case .data(let frame):
       if case .byteBuffer(let bytes) = frame.data, bytes.readableBytes > 0 {
         if sendsChunks { receive(String(bytes.readableBytes, radix: 16) + "\r\n", context) }
         context.fireChannelRead(wrapInboundOut(bytes))
         if sendsChunks { receive("\r\n", context) }
       }
+      inputHasEnded = frame.endStream
       if frame.endStream, sendsChunks { receive("0\r\n\r\n", context) }
     default: break
     }
@@ -232,6 +238,10 @@ package final class MessageBridge: ChannelDuplexHandler {
       guard let context = bound.value.context else {
         promise?.succeed()
         return
+      }
+      // A close would reset the stream with an error, and the client might drop the response (RFC 9113 §8.1).
+      if !bound.value.inputHasEnded {
+        context.writeAndFlush(bound.value.wrapOutboundOut(.rstStream(.noError)), promise: nil)
       }
       context.close(mode: mode, promise: promise)
     }

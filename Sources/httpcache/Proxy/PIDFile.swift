@@ -3,24 +3,33 @@
 
 import SystemPackage
 
-/// A file with the number of the process, for scripts.
+/// A file with the ID of the process, for scripts.
 struct PIDFile {
+  /// Why the file cannot be written.
+  struct Fault: Error {
+    var path: String
+    var cause: Errno
+  }
+
   private let path: String
   private let content = "\(getpid())\n"
 
   /// Writes the file, in one step, in the place of that of an earlier process.
-  init(_ path: String) throws(Errno) {
+  init(_ path: String) throws(Fault) {
     self.path = path
-    let new = path + ".new"
+    // A name of its own, which is not followed: in a folder of all users, it could be a link.
+    let new = "\(path).\(getpid())"
     do {
+      unlink(new)
       let file = try FileDescriptor.open(
-        FilePath(new), .writeOnly, options: [.create, .truncate],
+        FilePath(new), .writeOnly, options: [.create, .exclusiveCreate, .noFollow],
         permissions: FilePermissions(rawValue: 0o644))
       try file.closeAfter { _ = try file.writeAll(content.utf8) }
+      guard rename(new, path) == 0 else { throw Errno(rawValue: errno) }
     } catch {
-      throw error as? Errno ?? .ioError
+      unlink(new)
+      throw Fault(path: path, cause: error as? Errno ?? .ioError)
     }
-    guard rename(new, path) == 0 else { throw Errno(rawValue: errno) }
   }
 
   /// Removes the file, unless another process has written it since.

@@ -59,15 +59,6 @@ struct ProxyCommand: AsyncParsableCommand {
     }
     // First, before slow operations, so that no signal is lost.
     let signals = await ProxySignals()
-    let pidFile: PIDFile?
-    do {
-      pidFile = try resolved.pidFile.map { try PIDFile($0) }
-    } catch {
-      let place = settings.place(of: "pid-file")
-      Input.complain("cannot write the PID file \(resolved.pidFile ?? "") (\(place)): \(error)")
-      throw ExitCode.failure
-    }
-    defer { pidFile?.remove() }
     do {
       let level = SharedLogLevel(resolved.level)
       let logger = level.logger(label: "httpcache")
@@ -86,9 +77,17 @@ struct ProxyCommand: AsyncParsableCommand {
         await control.obey(signals)
       }
       defer { obeying.cancel() }
-      let telling = manager.map { manager in Task { await Self.tell(manager, of: proxy, logger) } }
-      defer { telling?.cancel() }
+      let serving = Task {
+        try await Self.serve(proxy, pidFile: resolved.pidFile, tell: manager, logger)
+      }
+      defer { serving.cancel() }
       try await proxy.run()
+      serving.cancel()
+      try await serving.value
+    } catch let error as PIDFile.Fault {
+      Input.complain(
+        "cannot write the PID file \(error.path) (\(settings.place(of: "pid-file"))): \(error.cause)")
+      throw ExitCode.failure
     } catch let error as SharedTierUnreachable {
       Input.complain("--shared-required: \(error.cause)")
       throw ExitCode(69)  // EX_UNAVAILABLE of sysexits.h
@@ -110,17 +109,35 @@ struct ProxyCommand: AsyncParsableCommand {
     }
   }
 
-  /// Tells the service manager that the proxy serves, and then again and again that its event loops turn.
-  private static func tell(_ manager: ServiceManager, of proxy: CachingProxy, _ logger: Logger) async {
+  /// Writes the PID file when the proxy serves, until it ends. Tells the service manager the same, and then again and again that
+  /// its event loops turn.
+  ///
+  /// - Throws: ``PIDFile/Fault``, after the proxy was told to stop.
+  private static func serve(
+    _ proxy: CachingProxy, pidFile: String?, tell manager: ServiceManager?, _ logger: Logger
+  ) async throws {
     guard let endpoints = await proxy.endpoints() else { return }
-    if !manager.send(.ready(on: endpoints.map { "\($0)" })) {
-      logger.warning("the service manager does not take messages (NOTIFY_SOCKET)")
+    var file: PIDFile?
+    do throws(PIDFile.Fault) {
+      file = try pidFile.map { path throws(PIDFile.Fault) in try PIDFile(path) }
+    } catch {
+      proxy.stop()
+      throw error
     }
-    guard let interval = manager.signOfLife else { return }
+    defer { file?.remove() }
+    // Its queue may be full for a moment.
+    for attempt in 1...10 {
+      if manager?.send(.ready(on: endpoints.map { "\($0)" })) != false { break }
+      if attempt == 10 { logger.warning("the service manager does not take messages (NOTIFY_SOCKET)") }
+      try? await Task.sleep(for: .milliseconds(100))
+    }
+    let interval = manager?.signOfLife
     while !Task.isCancelled {
-      await proxy.passEventLoops()
-      manager.send(.alive)
-      try? await Task.sleep(for: interval)
+      if interval != nil {
+        await proxy.passEventLoops()
+        manager?.send(.alive)
+      }
+      try? await Task.sleep(for: interval ?? .seconds(3600))
     }
   }
 

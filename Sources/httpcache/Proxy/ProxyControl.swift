@@ -64,7 +64,7 @@ struct ProxyControl {
     case .sighup:
       manager?.send(.reloading(since: ServiceManager.now))
       reload()
-      manager?.send(.ready(on: nil))
+      manager?.send(.reloaded)
     case .sigusr1:
       proxy.reopenLogs()
       logger.notice("SIGUSR1: reopening log files")

@@ -59,21 +59,21 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Where clients connect to: an address such as 0.0.0.0:80 or [::]:80; unix:PATH for a socket in the file system, which \
-      may have ,mode=660 ,owner=NAME and ,group=NAME behind it; systemd or systemd:NAME for the sockets that systemd passes. \
+      Where clients connect to: an address such as 0.0.0.0:80 or [::]:80; unix:PATH for a socket in the file system, with \
+      ,mode=660 ,owner=NAME and ,group=NAME after it if you like; systemd or systemd:NAME for the sockets that systemd passes. \
       May be repeated.
       """, valueName: "endpoint"))
   var listen = ["127.0.0.1:8080"]
 
   @Flag(
     help: """
-      Let other processes of the same user listen on the same ports (SO_REUSEPORT), such as the one that takes the place of \
-      this one.
+      Let other processes of the same user listen on the same ports for clients (SO_REUSEPORT), such as the one that takes \
+      the place of this one.
       """)
   var reusePort = false
 
   @Option(
-    help: ArgumentHelp("Write the number of the process to this file.", valueName: "file"),
+    help: ArgumentHelp("Write the process ID to this file.", valueName: "file"),
     completion: .file())
   var pidFile: String?
 

@@ -1,20 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-#if canImport(Glibc)
+import CacheMutex
+
+#if canImport(Darwin)
+  import Darwin
+#elseif canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
   import Musl
 #endif
 
 /// The service manager that has started the process, such as systemd, and waits for its messages (`sd_notify(3)`).
-struct ServiceManager: Sendable {
+final class ServiceManager: Sendable {
+  /// Messages that do not fit, such as the end of a reload while the process stops, are not sent.
+  private enum Phase {
+    case starting
+    case serving
+    case stopping
+  }
+
+  private let phase = Mutex(Phase.starting)
+
   /// What the process tells.
   enum Message: Hashable, Sendable {
     /// It serves at these places; `nil` if they are known.
-    case ready(on: [String]?)
-    /// It reads its configuration, since this time of the monotonic clock, in microseconds. ``ready(on:)`` follows.
+    case ready(on: [String])
+    /// It reads its configuration, since this time of the monotonic clock, in microseconds.
     case reloading(since: UInt64)
+    /// It has read its configuration.
+    case reloaded
     /// It waits for the requests in flight, and then ends.
     case stopping
     /// Its event loops still turn.
@@ -22,8 +37,8 @@ struct ServiceManager: Sendable {
 
     var text: String {
       switch self {
-      case .ready(let places):
-        "READY=1" + (places.map { "\nSTATUS=serving on \($0.joined(separator: ", "))" } ?? "")
+      case .ready(let places): "READY=1\nSTATUS=serving on \(places.joined(separator: ", "))"
+      case .reloaded: "READY=1"
       case .reloading(let time): "RELOADING=1\nMONOTONIC_USEC=\(time)"
       case .stopping: "STOPPING=1\nSTATUS=waiting for the requests in flight"
       case .alive: "WATCHDOG=1"
@@ -47,7 +62,7 @@ struct ServiceManager: Sendable {
     self.path = path
     let isMeant = environment("WATCHDOG_PID").map { $0 == "\(process)" } ?? true
     signOfLife = environment("WATCHDOG_USEC").flatMap { Int64($0) }.flatMap { microseconds in
-      isMeant && microseconds > 0 ? .microseconds(microseconds / 3) : nil
+      isMeant && microseconds > 0 ? .microseconds(Swift.max(1000, microseconds / 3)) : nil
     }
   }
 
@@ -58,11 +73,28 @@ struct ServiceManager: Sendable {
     return UInt64(time.tv_sec) * 1_000_000 + UInt64(time.tv_nsec) / 1000
   }
 
-  /// Sends a message. Does not wait: a manager that takes nothing is not worth a request.
+  /// Sends a message, if it fits. Does not wait: a manager that takes nothing is not worth a request.
   ///
-  /// - Returns: whether the manager's socket has taken it.
+  /// - Returns: `false` if the manager's socket has not taken it.
   @discardableResult
   func send(_ message: Message) -> Bool {
+    phase.withLock { phase in
+      switch (message, phase) {
+      case (.ready, .starting):
+        guard deliver(message) else { return false }
+        phase = .serving
+        return true
+      case (.reloading, .serving), (.reloaded, .serving), (.alive, .serving), (.alive, .stopping):
+        return deliver(message)
+      case (.stopping, .starting), (.stopping, .serving):
+        phase = .stopping
+        return deliver(message)
+      default: return true
+      }
+    }
+  }
+
+  private func deliver(_ message: Message) -> Bool {
     #if os(Linux)
       let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       guard descriptor >= 0 else { return false }
@@ -77,7 +109,7 @@ struct ServiceManager: Sendable {
       let size = MemoryLayout<sockaddr_un>.size - capacity + name.count + (isAbstract ? 0 : 1)
       let bytes = Array(message.text.utf8)
       let flags = Int32(MSG_NOSIGNAL | MSG_DONTWAIT)
-      return withUnsafePointer(to: &address) { address in
+      return withUnsafePointer(to: address) { address in
         address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
           sendto(descriptor, bytes, bytes.count, flags, $0, socklen_t(size)) == bytes.count
         }

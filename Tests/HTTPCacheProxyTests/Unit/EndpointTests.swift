@@ -42,7 +42,7 @@ struct EndpointTests {
     arguments: [
       ("", "expected an address such as"), ("systemd:", "expected the name of a socket"),
       ("unix:", "expected a path"), ("unix:,mode=660", "expected a path"),
-      ("unix:" + String(repeating: "a", count: 104), "at most 103 bytes"),
+      ("unix:" + String(repeating: "a", count: 96), "at most 95 bytes"),
       ("unix:a,mode=888", "mode: expected permissions"), ("unix:a,mode=1777", "mode: expected permissions"),
       ("unix:a,mode=", "expected mode=660"), ("unix:a,user=b", "expected mode=660"),
       ("unix:a,", "expected mode=660"),
@@ -52,12 +52,18 @@ struct EndpointTests {
     #expect(error?.description.contains(expected) == true)
   }
 
-  @Test("An admin endpoint in the file system needs no token, and a proxy needs an endpoint")
+  @Test(
+    "An admin endpoint in the file system needs no token, and is not inherited; a proxy needs an endpoint")
   func validates() throws {
     var configuration = ProxyConfiguration(
       listen: [.inherited(nil)], origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 1))
     configuration.admin = Self.unix("/run/admin")
     try configuration.validate()
+    configuration.admin = .inherited(nil)
+    #expect(throws: ProxyConfiguration.ValidationError.self) { try configuration.validate() }
+    configuration.admin = Self.unix(String(repeating: "a", count: 96))
+    #expect(throws: ProxyConfiguration.ValidationError.self) { try configuration.validate() }
+    configuration.admin = nil
     configuration.listen = []
     #expect(throws: ProxyConfiguration.ValidationError.self) { try configuration.validate() }
   }
@@ -72,6 +78,8 @@ struct EndpointTests {
     #expect(try sockets.take("web") == [3, 5])
     let error = #expect(throws: InheritedSockets.Fault.self) { try sockets.take("web") }
     #expect(error?.description.contains("web (in use), admin (in use), web (in use), unknown;") == true)
+    #expect(sockets.untaken == ["unknown"])
+    #expect(throws: InheritedSockets.Fault.self) { try sockets.take(nil, except: ["unknown"]) }
     #expect(try sockets.take(nil) == [6])
     #expect(throws: InheritedSockets.Fault.self) { try sockets.take(nil) }
   }

@@ -17,6 +17,14 @@ package func withTemporaryFolder<Result>(_ body: (URL) async throws -> Result) a
   return try await body(folder)
 }
 
+/// Makes a folder for sockets, whose paths must be short, that is removed when `body` returns.
+package func withSocketFolder<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
+  let folder = URL(fileURLWithPath: "/tmp/hc-\(UUID().uuidString.prefix(13))")
+  try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(at: folder) }
+  return try await body(folder)
+}
+
 /// Makes a folder that is removed when `body` returns.
 package func withTemporaryDirectory<Result>(
   _ body: (FilePath) async throws -> Result

@@ -326,7 +326,11 @@ struct CommandErrorTests {
       "--origin http://127.0.0.1:9 --listen unix:web,mode=9", 64,
       "httpcache: --listen: mode: expected permissions such as 660, found '9'"),
     .options(
-      "--origin http://127.0.0.1:9 --pid-file none/pid", 1,
+      "--origin http://127.0.0.1:9 --admin systemd:admin", 64,
+      "httpcache: --admin: expected an address or a socket in the file system, found a socket of the service manager"
+    ),
+    .options(
+      "--origin http://127.0.0.1:9 --listen 127.0.0.1:0 --log critical --pid-file none/pid", 1,
       "httpcache: cannot write the PID file none/pid (--pid-file): No such file or directory"),
   ]
 
