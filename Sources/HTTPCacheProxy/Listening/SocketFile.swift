@@ -76,7 +76,7 @@ struct SocketFile: Sendable {
     var facts = stat()
     guard lstat(place, &facts) == 0 else { return nil }
     self.path = path
-    (device, inode) = (UInt64(facts.st_dev), UInt64(facts.st_ino))
+    (device, inode) = (UInt64(truncatingIfNeeded: facts.st_dev), UInt64(facts.st_ino))
   }
 
   /// Removes the file, unless another process has replaced it.
