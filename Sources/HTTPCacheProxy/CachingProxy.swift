@@ -303,8 +303,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   /// Applies the settings that can change while the proxy serves: `limits`, `timeouts`, `adminToken`, `trustedPeers`,
-  /// `trustsUnixPeers`, `trustedFields`, and `tls` and `originTLS` if they are set already. The rest of `configuration` is ignored. Files of
-  /// certificates and keys are read again.
+  /// `trustsUnixPeers`, `trustedFields`, and `tls` and `originTLS` if they are set already. The rest of `configuration` is
+  /// ignored. Files of certificates and keys are read again.
   ///
   /// Limits of a request's head and of streams, trusted peers, and the time-outs of a connection to the origin apply to connections
   /// made from then on.

@@ -8,8 +8,8 @@ extension ProxyConfiguration {
     case address(ProxyConfiguration.Address)
     /// A socket in the file system.
     case unix(ProxyConfiguration.UnixSocket)
-    /// The listening sockets that the service manager, such as systemd, has opened and passed to the process
-    /// (`LISTEN_FDS`): those with this name (`LISTEN_FDNAMES`), or all of them if there is no name.
+    /// The listening sockets with a name that the service manager, such as systemd, has opened and passed to the process
+    /// (`LISTEN_FDS`, `LISTEN_FDNAMES`); `nil` for all that no other endpoint names.
     case inherited(String?)
 
     /// - Parameters:
@@ -57,7 +57,7 @@ extension ProxyConfiguration {
   public struct UnixSocket: Hashable, Sendable {
     /// The path; at most 95 bytes.
     public var path: String
-    /// The permissions, such as `0o660`: who may write may connect. `nil` for those that the umask leaves (default: `nil`).
+    /// The permissions, such as `0o660`; connecting needs that to write. `nil` for those that the umask leaves (default: `nil`).
     public var mode: UInt16?
     /// The owner, as a name or a number; `nil` for the user of the process (default: `nil`).
     public var owner: String?

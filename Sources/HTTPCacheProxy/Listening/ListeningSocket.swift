@@ -83,12 +83,13 @@ struct ListeningSocket: Sendable {
   private init(_ channel: any Channel, _ wanted: ProxyConfiguration.Endpoint) {
     self.channel = channel
     file = nil
-    switch channel.localAddress {
-    case .unixDomainSocket? where channel.localAddress?.pathname?.isEmpty == false:
-      endpoint = .unix(.init(path: channel.localAddress?.pathname ?? ""))
-    case .some(let address):
-      endpoint = address.port.map { .init(host: address.ipAddress ?? "", port: $0) } ?? wanted
-    case nil: endpoint = wanted
+    let address = channel.localAddress
+    if let path = address?.pathname, !path.isEmpty {
+      endpoint = .unix(.init(path: path))
+    } else if let host = address?.ipAddress, let port = address?.port {
+      endpoint = .init(host: host, port: port)
+    } else {
+      endpoint = wanted
     }
   }
 

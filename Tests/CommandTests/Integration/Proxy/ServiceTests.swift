@@ -161,15 +161,16 @@ struct ServiceTests {
         try await CommandProcess.run(arguments(option)) { other in
           let port = try await other.ports().listen
           try await eventually { try folder.read("pid") != "\(number)\n" }
+          let written = try folder.read("pid")
           proxy.signal(SIGTERM)
           #expect(try await proxy.end().status == 0)
-          #expect(try folder.read("pid").isEmpty == false)
+          #expect(try folder.read("pid") == written)
           // One that fails to listen leaves the file alone.
           let late = try await CommandProcess.run([
             "proxy", "--origin", "http://127.0.0.1:1", "--listen", "127.0.0.1:\(port)", option,
           ])
           #expect(late.status == 1)
-          #expect(try folder.read("pid").isEmpty == false)
+          #expect(try folder.read("pid") == written)
           other.signal(SIGTERM)
           #expect(try await other.end().status == 0)
         }

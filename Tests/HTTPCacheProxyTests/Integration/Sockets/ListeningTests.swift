@@ -71,7 +71,7 @@ struct ListeningTests {
   }
 
   @Test(
-    "Who connects in the file system names clients if all of those peers are trusted",
+    "Peers that connect in the file system name clients if they are trusted",
     arguments: [true, false])
   func trusted(isTrusted: Bool) async throws {
     try await withSocketFolder { folder in
