@@ -25,7 +25,7 @@ import TransportSecurity
 /// ```
 ///
 /// It supports HTTP/1.1 with both sides, HTTP/2 with clients (``ProxyConfiguration/http2-swift.property``), and TLS with
-/// ``ProxyConfiguration/tls`` and ``ProxyConfiguration/originTLS``. All rules of caching are in the cache.
+/// ``ProxyConfiguration/tls`` and ``ProxyConfiguration/Origin/tls-swift.property``. All rules of caching are in the cache.
 public final class CachingProxy: ServiceLifecycle.Service {
   /// The configuration that the proxy was made with; ``update(_:)`` does not change it.
   public let configuration: ProxyConfiguration
@@ -34,6 +34,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// The counters of the proxy.
   package let statistics: ProxyStatistics
   private let logger: Logger
+  private let lookup: HostLookup
   /// The group that the caller gave; `nil` if the proxy has its own.
   private let eventLoopGroup: (any EventLoopGroup)?
   private let accessLog = Mutex<AccessLog?>(nil)
@@ -64,10 +65,20 @@ public final class CachingProxy: ServiceLifecycle.Service {
   ///     at its end. The access log always has its own thread.
   ///   - logger: receives messages for the operator.
   /// - Precondition: the event loops of `eventLoopGroup` are of NIOPosix, and run until ``run()`` has returned.
-  public init(
+  public convenience init(
     _ configuration: ProxyConfiguration, cache: HTTPCache, eventLoopGroup: (any EventLoopGroup)? = nil,
     logger: Logger = Logger(label: "HTTPCacheProxy")
   ) {
+    self.init(
+      configuration, cache: cache, eventLoopGroup: eventLoopGroup, logger: logger, lookup: systemHostLookup)
+  }
+
+  /// - Parameter lookup: finds the addresses of the origin's servers.
+  package init(
+    _ configuration: ProxyConfiguration, cache: HTTPCache, eventLoopGroup: (any EventLoopGroup)?,
+    logger: Logger, lookup: @escaping HostLookup
+  ) {
+    self.lookup = lookup
     self.configuration = configuration
     settings = CurrentConfiguration(configuration)
     self.cache = cache
@@ -143,7 +154,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
     loops.withLock { $0 = Array(group.makeIterator()) }
     defer { loops.withLock { $0 = [] } }
     let origin = OriginClient(
-      settings, group: group, statistics: statistics, transit: cache.transit, logger: logger)
+      settings.origin, group: group, statistics: statistics, transit: cache.transit, logger: logger,
+      lookup: lookup)
+    settings.onChange { [weak origin, settings] _ in origin?.update(settings.origin) }
     let context = ProxyContext(
       settings, cache: cache, origin: origin, group: group, statistics: statistics, logger: logger,
       accessLog: log)
@@ -194,7 +207,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
       "serving",
       metadata: [
         "listen": "\(text(clients))",
-        "origin": "\(configuration.originTLS == nil ? "http" : "https")://\(configuration.origin)",
+        "origin": "\(configuration.origin)",
         "admin": "\(text(admin))",
       ])
     let untaken = InheritedSockets.untakenOfProcess
@@ -303,8 +316,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   /// Applies the settings that can change while the proxy serves: `limits`, `timeouts`, `adminToken`, `trustedPeers`,
-  /// `trustsUnixPeers`, `trustedFields`, and `tls` and `originTLS` if they are set already. The rest of `configuration` is
-  /// ignored. Files of certificates and keys are read again.
+  /// `trustsUnixPeers`, `trustedFields`, `origin`, and `tls` if it is set already. The rest of `configuration` is ignored. Files of certificates and keys are read again.
   ///
   /// Limits of a request's head and of streams, trusted peers, and the time-outs of a connection to the origin apply to connections
   /// made from then on.
@@ -318,7 +330,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// Logs until when the certificates for clients are valid, as a warning if that is soon, and whether that of the origin is
   /// not checked.
   private func logCertificates() {
-    if settings.value.originTLS?.acceptsAnyCertificate == true {
+    if settings.value.origin.tls?.acceptsAnyCertificate == true {
       logger.warning(
         "the proxy accepts any certificate of the origin: its connections can be read and changed")
     }

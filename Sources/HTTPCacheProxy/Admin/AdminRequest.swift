@@ -77,7 +77,7 @@ struct AdminRequest: Sendable {
   /// Whether clients get responses: the proxy serves, and its origin responds.
   private func readiness() async -> Answer {
     if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
-    switch await context.origin.state() {
+    switch await context.origin.health() {
     case .ready:
       // The proxy serves all the same, and must not leave the balancer together with all others.
       let isAlone = context.cache.sharedTierStatistics?.isAvailable == false

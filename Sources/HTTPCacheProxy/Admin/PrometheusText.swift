@@ -63,6 +63,9 @@ struct PrometheusText {
     counter(
       "httpcache_origin_retries_total", "Requests repeated on a new connection.",
       statistics.originRetries.value)
+    counter(
+      "httpcache_origin_failovers_total", "Requests sent to another server, because one did not answer.",
+      statistics.originFailovers.value)
     counter("httpcache_upgrades_total", "Connections that became tunnels.", statistics.upgrades.value)
     counter(
       "httpcache_sent_bytes_total", "Bytes sent to clients, heads included.", statistics.bytesSent.value)
@@ -101,19 +104,24 @@ struct PrometheusText {
       "Lines of the access log that were dropped.", statistics.logLinesDropped.value)
   }
 
-  private mutating func origin(_ origin: OriginClient.Figures, _ statistics: ProxyStatistics) {
+  private mutating func origin(_ servers: [OriginServer.Figures], _ statistics: ProxyStatistics) {
+    func sum(_ value: (OriginServer.Figures) -> Int) -> Int { servers.reduce(0) { $0 + value($1) } }
     gauge(
       "httpcache_origin_connections", "Connections to the origin: in use, idle, and as tunnels.",
-      origin.connections)
+      sum(\.connections))
     gauge(
-      "httpcache_origin_streams", "Requests in flight on connections of HTTP/2 to the origin.", origin.streams
+      "httpcache_origin_streams", "Requests in flight on connections of HTTP/2 to the origin.", sum(\.streams)
     )
     gauge(
       "httpcache_origin_waiting_requests", "Requests that wait for a connection to the origin.",
-      origin.waiting)
+      sum(\.waiting))
     gauge(
-      "httpcache_origin_available", "1 if the origin gets requests, 0 after failures in a row.",
-      origin.cause == nil ? 1 : 0)
+      "httpcache_origin_available", "1 if a server of the origin gets requests, 0 after failures in a row.",
+      servers.contains { $0.cause == nil } ? 1 : 0)
+    for (name, type, help, value) in Self.serverMetrics {
+      family(name, type, help)
+      for server in servers { sample(name, [("server", server.name)], value(server)) }
+    }
     counter(
       "httpcache_origin_outages_total", "Times that the origin got no more requests after failures in a row.",
       statistics.originOutages.value)
@@ -122,6 +130,27 @@ struct PrometheusText {
     sample("httpcache_origin_refused_total", [("reason", "limit")], statistics.originLimited.value)
     sample("httpcache_origin_refused_total", [("reason", "unavailable")], statistics.originUnavailable.value)
   }
+
+  /// The metrics of each server of the origin.
+  private static let serverMetrics:
+    [(name: String, type: String, help: String, value: @Sendable (OriginServer.Figures) -> Int)] = [
+      (
+        "httpcache_origin_server_available", "gauge",
+        "1 if the server gets requests, 0 after failures in a row.",
+        { $0.cause == nil ? 1 : 0 }
+      ),
+      ("httpcache_origin_server_connections", "gauge", "Connections to the server.", { $0.connections }),
+      (
+        "httpcache_origin_server_waiting_requests", "gauge",
+        "Requests that wait for a connection to the server.",
+        { $0.waiting }
+      ),
+      ("httpcache_origin_server_requests_total", "counter", "Requests to the server.", { $0.requests }),
+      (
+        "httpcache_origin_server_errors_total", "counter", "Requests to the server without a response.",
+        { $0.errors }
+      ),
+    ]
 
   private mutating func objects(_ cache: HTTPCache) {
     family(

@@ -39,7 +39,7 @@ enum StatusPage {
       table{border-collapse:collapse;width:100%}td,th{padding:.15rem 0;border-bottom:1px solid #ddd}
       th{text-align:left}td+td,th+th{text-align:right;width:9rem;font-variant-numeric:tabular-nums}
       @media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}td,th{border-color:#444}}
-      </style></head><body><h1>\(escaped(context.configuration.name)) in front of \(escaped("\(context.configuration.origin)"))</h1>
+      </style></head><body><h1>\(escaped(context.configuration.name)) in front of \(escaped("\(context.settings.value.origin)"))</h1>
       \(table("Shares of the requests that were not refused", now, [shares]))
       \(table("Requests by outcome", now, outcomes))
       \(table("Latency to the head of the response", now, latency))
@@ -50,11 +50,11 @@ enum StatusPage {
         both("requests without a response") { "\($0.originErrors)" },
       ]))
       <h2>Now</h2><table>\(row("clients connected", "\(statistics.openConnections)"))\
-      \(origin(context.origin.figures, statistics))\
+      \(row("requests refused at the limit, after failures of the origin", "\(statistics.originLimited.value), \(statistics.originUnavailable.value)"))\
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
       \(context.cache.sharedTierStatistics.map { shared($0) } ?? "")\
-      </table>\(rules(context.cache.ruleCounts))<p>httpcache \(HTTPCache.version)</p></body></html>
+      </table>\(servers(context.origin.figures))\(rules(context.cache.ruleCounts))<p>httpcache \(HTTPCache.version)</p></body></html>
       """
   }
 
@@ -64,17 +64,17 @@ enum StatusPage {
       + counts.map { row($0.name, "\($0.requests)") }.joined() + "</table>"
   }
 
-  private static func origin(_ origin: OriginClient.Figures, _ statistics: ProxyStatistics) -> String {
-    row(
-      "origin",
-      origin.cause.map { "gets no requests until it answers a probe: \($0.kind.rawValue)" } ?? "available")
-      + row(
-        "connections to the origin",
-        "\(origin.connections)\(origin.limit.map { " of \($0)" } ?? "")")
-      + row("requests that wait for a connection", "\(origin.waiting)")
-      + row(
-        "requests refused at the limit, after failures",
-        "\(statistics.originLimited.value), \(statistics.originUnavailable.value)")
+  private static func servers(_ servers: [OriginServer.Figures]) -> String {
+    let heads = ["server of the origin", "state", "connections", "waiting", "requests", "failed"]
+    return "<h2>Origin</h2><table><tr>" + heads.map { "<th>\($0)</th>" }.joined() + "</tr>"
+      + servers.map { server in
+        row(
+          server.name,
+          server.cause.map { "gets no requests until it answers a probe: \($0.kind.rawValue)" }
+            ?? "available",
+          "\(server.connections)\(server.limit.map { " of \($0)" } ?? "")", "\(server.waiting)",
+          "\(server.requests)", "\(server.errors)")
+      }.joined() + "</table>"
   }
 
   private static func shared(_ tier: HTTPCache.SharedTierStatistics) -> String {

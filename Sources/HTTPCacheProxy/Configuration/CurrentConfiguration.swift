@@ -31,6 +31,14 @@ final class CurrentConfiguration: Sendable {
 
   var encryption: Encryption { state.withLock { $0.encryption } }
 
+  var origin: OriginSettings {
+    state.withLock { state in
+      OriginSettings(
+        origin: state.value.origin, heads: state.value.limits.head, name: state.value.name,
+        encryption: state.encryption.origin, tunnelEncryption: state.encryption.originTunnels)
+    }
+  }
+
   /// Reads the files that the configuration names.
   func readFiles() throws {
     let encryption = try Self.encryption(value)
@@ -46,13 +54,13 @@ final class CurrentConfiguration: Sendable {
         throw ProxyConfiguration.ValidationError("\(name): \(error)")
       }
     }
-    if let tls = configuration.originTLS {
+    if let tls = configuration.origin.tls {
       func context(_ protocols: [String]) throws -> ClientContext {
-        try read("originTLS") { () throws(TLSFault) in try ClientContext(tls.client(protocols)) }
+        try read("origin.tls") { () throws(TLSFault) in try ClientContext(tls.client(protocols)) }
       }
       encryption.originTunnels = try context([])
       encryption.origin =
-        configuration.originHTTP2 == .never ? encryption.originTunnels : try context(["h2", "http/1.1"])
+        configuration.origin.http2 == .never ? encryption.originTunnels : try context(["h2", "http/1.1"])
     }
     if let tls = configuration.tls {
       let protocols = configuration.http2 == .never ? ["http/1.1"] : ["h2", "http/1.1"]
@@ -72,13 +80,13 @@ final class CurrentConfiguration: Sendable {
   /// Applies the settings that can change while the proxy serves.
   func update(_ configuration: ProxyConfiguration) throws {
     var value = value
-    if value.originTLS != nil, let tls = configuration.originTLS { value.originTLS = tls }
+    value.origin = configuration.origin
     if value.tls != nil, let tls = configuration.tls { value.tls = tls }
     // Outside the lock: it reads files.
-    let (originTLS, tls, encryption) = (value.originTLS, value.tls, try Self.encryption(value))
+    let (tls, encryption) = (value.tls, try Self.encryption(value))
     let observers = try state.withLock { state in
       value = state.value
-      (value.originTLS, value.tls) = (originTLS, tls)
+      (value.origin, value.tls) = (configuration.origin, tls)
       value.limits = configuration.limits
       value.timeouts = configuration.timeouts
       value.adminToken = configuration.adminToken

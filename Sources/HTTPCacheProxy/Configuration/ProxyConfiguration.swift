@@ -63,13 +63,8 @@ public struct ProxyConfiguration: Sendable {
   /// Whether other processes may listen on the same ports for clients, such as the one that takes the place of this one
   /// (`SO_REUSEPORT`; default: `false`). All of them need it, and must have the same user.
   public var reusesPorts = false
-  /// The origin server.
-  public var origin: ProxyConfiguration.Address
-  /// How connections to the origin are encrypted; `nil` if they are not (default: `nil`).
-  public var originTLS: ProxyConfiguration.OriginTLS?
-  /// Where the proxy offers HTTP/2 to the origin (default: with TLS). An origin that does not choose it gets HTTP/1.1, and so
-  /// do requests for another protocol, such as those of web sockets.
-  public var originHTTP2 = HTTP2.withTLS
+  /// Where the responses come from that the cache does not have.
+  public var origin: ProxyConfiguration.Origin
   /// How the connections of clients are encrypted; `nil` if they are not (default: `nil`).
   public var tls: ProxyConfiguration.TLS?
   /// Where clients may use HTTP/2 (default: with TLS).
@@ -141,13 +136,13 @@ public struct ProxyConfiguration: Sendable {
   ///   - listen: the address to listen on for clients; port 0 lets the system choose a free port.
   ///   - origin: the server that receives the requests that the cache cannot answer.
   public init(listen: ProxyConfiguration.Address, origin: ProxyConfiguration.Address) {
-    self.init(listen: [.address(listen)], origin: origin)
+    self.init(listen: [.address(listen)], origin: Origin(origin))
   }
 
   /// - Parameters:
   ///   - listen: where to listen for clients.
-  ///   - origin: the server that receives the requests that the cache cannot answer.
-  public init(listen: [ProxyConfiguration.Endpoint], origin: ProxyConfiguration.Address) {
+  ///   - origin: the servers that receive the requests that the cache cannot answer.
+  public init(listen: [ProxyConfiguration.Endpoint], origin: ProxyConfiguration.Origin) {
     self.listen = listen
     self.origin = origin
   }
@@ -184,10 +179,7 @@ public struct ProxyConfiguration: Sendable {
       throw ProxyConfiguration.ValidationError(
         "streams: expected at least 1; streamsPerConnection: expected 1 to 10000")
     }
-    guard limits.originConnections ?? 1 > 0, limits.originFailures ?? 1 > 0 else {
-      throw ProxyConfiguration.ValidationError(
-        "originConnections and originFailures: expected at least 1, or nil for no limit")
-    }
+    try origin.validate()
     if let admin, !admin.isLocal, adminToken == nil {
       throw ProxyConfiguration.ValidationError(
         "\(admin) can be reached from other machines; set an admin token, or use 127.0.0.1")
@@ -242,24 +234,6 @@ public struct ProxyConfiguration: Sendable {
     /// Maximum concurrent requests on all connections of HTTP/2 (default: 10,000). Further ones are refused so that clients
     /// may repeat them at once.
     public var streams = 10_000
-    /// Maximum idle connections to the origin that the proxy keeps (default: 64).
-    public var idleOriginConnections = 64
-    /// Maximum connections to the origin (default: 1024); `nil` for no limit. Tunnels and idle connections count, and on a
-    /// connection of HTTP/2 each request after the first: so it is also the limit of requests at once.
-    ///
-    /// Further requests wait for a connection, in the order of their arrival. The default is that of Envoy: more than the
-    /// workers of most servers, so that only an origin in trouble has as many.
-    public var originConnections: Int? = 1024
-    /// Maximum requests that wait for a connection to the origin (default: 10,000); further ones fail at once.
-    public var originQueue = 10_000
-    /// Number of requests in a row without a response after which the origin gets no requests (default: 5); `nil` for no
-    /// such limit.
-    ///
-    /// What counts is a connection that cannot be made, one that ends before the head of the response, or a head that does
-    /// not come in time. From then on, the cache serves stale responses where it may, and other requests get 503 at once.
-    /// The proxy probes the origin in the background, one request with HEAD at a time. When the origin responds, with any
-    /// status, it gets requests again.
-    public var originFailures: Int? = 5
 
     /// Makes limits with the defaults.
     public init() {}
@@ -277,36 +251,10 @@ public struct ProxyConfiguration: Sendable {
     /// ``ProxyConfiguration/trustedPeers`` have ten times as long. A proxy with a slow client takes megabytes at a time, and
     /// nothing for minutes. It has time-outs for its clients, and closes its connection when they leave.
     public var stall = Duration.seconds(60)
-    /// Maximum time to connect to the origin, with the handshake of TLS (default: 5 seconds).
-    public var connect = Duration.seconds(5)
-    /// Origin read timeout: for the head of its response, and for each further piece of the content (default: 60
-    /// seconds).
-    public var response = Duration.seconds(60)
-    /// Maximum time for the head of the origin's response; `nil` for that of ``response`` (default: `nil`).
-    public var originFirstByte: Duration?
-    /// Maximum time for each further piece of the content; `nil` for that of ``response`` (default: `nil`).
-    public var originBetweenBytes: Duration?
-    /// Maximum time that a request waits for a connection to the origin (default: 10 seconds).
-    public var originQueue = Duration.seconds(10)
-    /// Time between two probes of an origin that gets no requests (default: 5 seconds).
-    public var originProbe = Duration.seconds(5)
-    /// Maximum time that the proxy keeps an idle connection to the origin; `nil` for 4 seconds, or a minute if the
-    /// connection is encrypted (default: `nil`).
-    ///
-    /// Node's servers close theirs after five seconds; a shorter time avoids connections that are about to close. An
-    /// encrypted connection costs more to make.
-    public var originIdle: Duration?
-    /// Maximum time to wait for the origin's 100 (Continue) before the proxy sends the content without it (default: 1
-    /// second).
-    public var expect = Duration.seconds(1)
     /// Maximum time without a byte in a tunnel, after an upgrade (default: 1 hour).
     public var tunnel = Duration.seconds(3600)
     /// Maximum time for requests in flight when the proxy stops (default: 10 seconds).
     public var drain = Duration.seconds(10)
-
-    func originIdleTime(isEncrypted: Bool) -> Duration { originIdle ?? .seconds(isEncrypted ? 60 : 4) }
-    var firstByte: Duration { originFirstByte ?? response }
-    var betweenBytes: Duration { originBetweenBytes ?? response }
 
     /// The timeouts for one of the ``ProxyConfiguration/trustedPeers``.
     var ofTrustedPeer: Self {

@@ -46,7 +46,7 @@ enum GeneratedResponse {
     case .connectionLimitReached: "the server is overloaded"
     case .connectionTerminated: "the server closed the connection without a response"
     case .responseTimeout: "the server did not respond in time"
-    case .responseIncomplete, .protocolError: "the server sent an invalid response"
+    case .responseIncomplete, .protocolError, .failureStatus: "the server sent an invalid response"
     case .proxyInternalError: "the proxy is overloaded"
     }
   }

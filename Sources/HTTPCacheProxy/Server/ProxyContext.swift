@@ -49,8 +49,8 @@ final class ProxyContext: Sendable {
     streamLog = FailureLog(logger, recovery: "there is room for requests of HTTP/2 again")
     watch = OriginWatch(statistics, logger, clock: clock)
     recent = RecentFigures(Figures(statistics), clock: clock)
-    let origin = configuration.origin.description
     scheme = configuration.clientScheme
-    authority = Authority.normalized(origin, scheme: scheme) ?? origin
+    let authority = configuration.origin.authority
+    self.authority = Authority.normalized(authority, scheme: scheme) ?? authority
   }
 }

@@ -46,6 +46,8 @@ package final class ProxyStatistics: Sendable {
   package let originErrors = MetricCount("httpcache_origin_errors_total")
   /// Requests that were repeated on another connection, because the origin had closed the first.
   package let originRetries = MetricCount("httpcache_origin_retries_total")
+  /// Requests that another server got, because one did not answer them.
+  package let originFailovers = MetricCount("httpcache_origin_failovers_total")
   /// Requests that were not sent, because the limit of connections to the origin was reached.
   package let originLimited = MetricCount("httpcache_origin_refused_total", [("reason", "limit")])
   /// Requests that were not sent, because the origin had failed.

@@ -19,10 +19,12 @@ final class OriginCall: Cancellable {
     case client(NIOLoopBound<any ClientHandler>, SentRequest, since: NIODeadline)
   }
 
-  /// A request that may be sent again.
-  struct Repeatable {
+  /// A request that was sent, and may be sent again.
+  struct Sent {
     var request: HTTPRequest
     var body: MessageBody
+    /// Number of times that it was sent to this server.
+    var attempts = 0
     /// Whether the connection had served another request before.
     var isReused: Bool
     /// Whether the next attempt needs a connection that no other request has used: another idle one may be closing as well.
@@ -34,16 +36,25 @@ final class OriginCall: Cancellable {
     var caller: Caller?
     /// The connection on which a response is awaited.
     var connection: OriginReference?
-    /// The place among the requests that wait for a connection.
+    /// The server that has the request, and those that have not answered it.
+    var server: OriginServer?
+    var earlier: [OriginServer] = []
+    /// The place among the requests that wait for a connection to the server.
     var ticket: Int?
-    /// What is sent again if the connection turns out to be closing.
-    var repeatable: Repeatable?
-    /// Number of times that the request was sent.
+    /// Whether a server may have got the request.
+    var mayHaveArrived = false
+    /// What was sent.
+    var sent: Sent?
+    /// Number of times that it was sent to this server.
     var attempts = 0
     /// The content of the final response.
     var feed: BodyFeed?
     /// The interim response that is being written to the client.
     var interim: EventLoopFuture<Void>?
+
+    mutating func begin(at server: OriginServer) {
+      (self.server, connection, ticket, attempts) = (server, nil, nil, 0)
+    }
   }
 
   private let context: ProxyContext
@@ -91,26 +102,67 @@ final class OriginCall: Cancellable {
 
   /// Closes the connection if the response is awaited, or waits for a connection no longer. The call ends with an error.
   func cancel() {
-    let (connection, ticket) = state.withLock { state in
+    let (connection, server, ticket) = state.withLock { state in
       state.isCancelled = true
-      return (state.connection, state.ticket.take())
+      return (state.connection, state.server, state.ticket.take())
     }
     connection?.close()
-    if let ticket { context.origin.leave(ticket) }
+    if let ticket { server?.leave(ticket) }
+  }
+
+  // MARK: - The server
+
+  /// The servers that have got the request, in this order.
+  var servers: [OriginServer] { state.withLock { $0.earlier + [$0.server].compactMap(\.self) } }
+
+  /// Records the server that gets a request first.
+  func begins(at server: OriginServer) {
+    state.withLock { state in
+      (state.earlier, state.mayHaveArrived) = ([], false)
+      state.begin(at: server)
+    }
+  }
+
+  /// Records the server that gets the request next.
+  func goes(to server: OriginServer) {
+    state.withLock { state in
+      if let last = state.server { state.earlier.append(last) }
+      state.begin(at: server)
+    }
+  }
+
+  var mayHaveArrived: Bool { state.withLock { $0.mayHaveArrived } }
+
+  /// Sends the request to another server.
+  ///
+  /// - Returns: whether there is one that may get it.
+  func sendAgain(_ request: HTTPRequest, _ body: MessageBody, after cause: OriginError) -> Bool {
+    context.origin.sendAgain(request, body, self, after: cause)
+  }
+
+  /// Waits for a response; if the task is cancelled, so is the call.
+  func response(_ send: (Caller) -> Void) async throws -> TransportResponse {
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { send(.task($0)) }
+    } onCancel: {
+      cancel()
+    }
   }
 
   // MARK: - The connection
 
   /// Receives responses from the connection.
   var receiver: OriginReply.Receiver {
-    { [self] in context.origin.receive($0, self) }
+    { [self] result in state.withLock { $0.server }?.receive(result, self) }
   }
 
   /// Records the place among the requests that wait for a connection.
   ///
   /// - Returns: whether the client has left.
-  func waits(_ ticket: Int) -> Bool {
+  func waits(_ ticket: Int, at server: OriginServer) -> Bool {
     state.withLock { state in
+      // The request may have had its turn meanwhile, and be with another server, whose tickets are other ones.
+      guard state.server === server else { return false }
       state.ticket = ticket
       return state.isCancelled
     }
@@ -121,27 +173,31 @@ final class OriginCall: Cancellable {
   func begin(for caller: Caller) { state.withLock { $0.caller = caller } }
 
   /// Records the connection that the request is sent on.
-  func awaits(_ connection: OriginReference, _ repeatable: Repeatable) {
+  func awaits(_ connection: OriginReference, _ sent: Sent) {
     let isCancelled = state.withLock { state in
-      (state.connection, state.repeatable) = (connection, repeatable)
       state.attempts += 1
+      (state.connection, state.sent, state.ticket) = (connection, sent, nil)
+      state.sent?.attempts = state.attempts
       return state.isCancelled
     }
     if isCancelled { connection.close() }
   }
 
-  /// Returns the request if it may be sent again after an error.
-  func takeRepeatable(after error: OriginError) -> Repeatable? {
-    let (repeatable, attempts) = state.withLock { ($0.isCancelled ? nil : $0.repeatable.take(), $0.attempts) }
-    guard let repeatable, error.allowsRetry(repeatable, attempt: attempts) else { return nil }
-    return repeatable
+  /// Returns the request that was sent; `nil` if the client has left.
+  ///
+  /// - Parameter reach: how far it has come.
+  func takeSent(_ reach: OriginError.Reach) -> Sent? {
+    state.withLock { state in
+      if reach != .unsent { state.mayHaveArrived = true }
+      return state.isCancelled ? nil : state.sent.take()
+    }
   }
 
   /// Records that the final response has arrived.
   ///
   /// - Parameter feed: its content, if that is still arriving.
   func received(_ feed: BodyFeed?) {
-    state.withLock { ($0.connection, $0.repeatable, $0.feed) = (nil, nil, feed) }
+    state.withLock { ($0.connection, $0.sent, $0.feed) = (nil, nil, feed) }
   }
 
   /// Passes the response, or the error, to the caller.

@@ -57,7 +57,7 @@ final class OriginConnection: ChannelInboundHandler, OriginHandler {
   private var timer: (task: Scheduled<Void>, deadline: NIODeadline)?
 
   init(
-    channel: any Channel, limits: ProxyConfiguration.HeadLimits, timeouts: ProxyConfiguration.Timeouts,
+    channel: any Channel, limits: ProxyConfiguration.HeadLimits, timeouts: ProxyConfiguration.Origin.Timeouts,
     transit: TransitBudget, reads: ReadBuffer = ReadBuffer(),
     uptake: @escaping () -> PeerUptake = { PeerUptake() },
     onIdle: @escaping @Sendable (OriginConnection.Handle) -> Void,

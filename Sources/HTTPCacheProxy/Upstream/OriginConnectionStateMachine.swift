@@ -78,7 +78,7 @@ struct OriginConnectionStateMachine {
     /// The protocols that the origin may switch to.
     var upgrade: String?
 
-    /// Whether the client of this connection may send the request again; see ``OriginError/allowsRetry(_:attempt:)``.
+    /// Whether the client of this connection may send the request again; see ``OriginError/allowsRetry(_:)``.
     var isRepeatable: Bool { isWhole && method.isIdempotent }
   }
 
@@ -126,7 +126,7 @@ struct OriginConnectionStateMachine {
   private(set) var exchanges = 0
   /// The time of the last progress of the exchange.
   private var progress: NIODeadline
-  private let timeouts: ProxyConfiguration.Timeouts
+  private let timeouts: ProxyConfiguration.Origin.Timeouts
   /// How long the proxy keeps an idle connection.
   private let longestIdle: Duration
   /// How long the origin keeps an idle connection, as it announces.
@@ -137,9 +137,9 @@ struct OriginConnectionStateMachine {
     set { if let newValue { state = .exchanging(newValue) } }
   }
 
-  init(_ timeouts: ProxyConfiguration.Timeouts, at now: NIODeadline) {
+  init(_ timeouts: ProxyConfiguration.Origin.Timeouts, at now: NIODeadline) {
     self.timeouts = timeouts
-    longestIdle = timeouts.originIdleTime(isEncrypted: false)
+    longestIdle = timeouts.idleTime(isEncrypted: false)
     idleLimit = longestIdle
     state = .idle(since: now)
     progress = now

@@ -25,23 +25,22 @@ extension OriginError {
   /// Names what failed when no connection could be made: the name, the way to the origin, the origin, or this process.
   ///
   /// - Parameter time: the time that the attempt had.
-  init(connectingTo origin: ProxyConfiguration.Address, within time: Duration, _ error: any Error) {
-    let (kind, reason) = Self.failure(error, origin, time)
-    self.init(kind, "no connection to \(origin)\(reason)", reach: .unsent)
+  init(connectingTo server: String, within time: Duration, _ error: any Error) {
+    let (kind, reason) = Self.failure(error, time)
+    self.init(kind, "no connection to \(server)\(reason)", reach: .unsent)
   }
 
-  private static func failure(
-    _ error: any Error, _ origin: ProxyConfiguration.Address, _ time: Duration
-  ) -> (Kind, reason: String) {
+  private static func failure(_ error: any Error, _ time: Duration) -> (Kind, reason: String) {
     if let shortage = DescriptorLimit.shortage(in: error) {
       return (.proxyInternalError, ": \(DescriptorLimit.text(of: shortage))")
     }
     switch error {
     case let error as NIOConnectionError where error.connectionErrors.isEmpty:
-      return (.dnsError, ": the name '\(origin.host)' cannot be resolved")
+      let cause = error.dnsAError ?? error.dnsAAAAError
+      return (.dnsError, ": the name cannot be resolved\(cause.map { " (\($0))" } ?? "")")
     case let error as NIOConnectionError:
       // A name often has several addresses. An answer of the host says more than an address that cannot be reached.
-      let failures = error.connectionErrors.map { failure($0.error, origin, time) }
+      let failures = error.connectionErrors.map { failure($0.error, time) }
       let order: [Kind] = [.connectionRefused, .connectionTimeout, .unroutable]
       for kind in order { if let found = failures.first(where: { $0.0 == kind }) { return found } }
       return failures[0]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheObserving
 import HTTPCaching
 import HTTPTypes
 
@@ -18,6 +19,8 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
     case responseTimeout = "http_response_timeout"
     case responseIncomplete = "http_response_incomplete"
     case protocolError = "http_protocol_error"
+    /// The response has a status that counts as none.
+    case failureStatus = "failure_status"
     /// The proxy does not try, because earlier requests failed.
     case destinationUnavailable = "destination_unavailable"
     /// The origin has as many connections as it may have.
@@ -82,14 +85,33 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
   /// response may have arrived (RFC 9110 §9.2.2). The proxy cannot know whether such an origin has read the request: it may
   /// get an idempotent request twice.
   ///
-  /// - Parameter attempt: number of times that it was sent.
-  func allowsRetry(_ request: OriginCall.Repeatable, attempt: Int) -> Bool {
+  func allowsRetry(_ request: OriginCall.Sent) -> Bool {
     guard kind == .connectionTerminated, !isByProxy else { return false }
     return switch reach {
-    case .unsent: attempt < Self.attempts
+    case .unsent: request.attempts < Self.attempts
     case .unanswered:
-      attempt == 1 && request.isReused && request.request.method.isIdempotent && request.body.isInMemory
+      request.attempts == 1 && request.isReused && request.request.method.isIdempotent
+        && request.body.isInMemory
     case .answered: false
+    }
+  }
+
+  /// Whether another server may get the request, of whose response nothing has been used.
+  ///
+  /// - Parameters:
+  ///   - isRepeatable: whether it does no harm if both servers have got the request.
+  ///   - mayHaveArrived: whether this server may have got it with an earlier attempt.
+  func allowsNextServer(isRepeatable: Bool, mayHaveArrived: Bool) -> Bool {
+    if isByProxy || kind == .proxyInternalError { return false }
+    return isRepeatable || reach == .unsent && !mayHaveArrived
+  }
+
+  /// Counts a request that was not sent, because of a limit or of earlier failures.
+  func count(in statistics: ProxyStatistics) {
+    switch kind {
+    case .connectionLimitReached: statistics.originLimited.increment()
+    case .destinationUnavailable: statistics.originUnavailable.increment()
+    default: break
     }
   }
 
@@ -99,7 +121,7 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
     case .responseTimeout, .connectionTimeout: 504
     case .proxyInternalError, .destinationUnavailable, .connectionLimitReached: 503
     case .dnsError, .unroutable, .connectionRefused, .connectionTerminated, .tlsProtocolError,
-      .tlsCertificateError, .tlsAlertReceived, .responseIncomplete, .protocolError:
+      .tlsCertificateError, .tlsAlertReceived, .responseIncomplete, .protocolError, .failureStatus:
       502
     }
   }

@@ -46,7 +46,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
   let channel: any Channel
   let loop: any EventLoop
   let limits: ProxyConfiguration.HeadLimits
-  let timeouts: ProxyConfiguration.Timeouts
+  let timeouts: ProxyConfiguration.Origin.Timeouts
   let transit: TransitBudget
   let scheme: String
   // An origin may send many interim responses before one is read.
@@ -79,14 +79,15 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
   private var context: ChannelHandlerContext?
 
   private init(
-    _ channel: any Channel, limits: ProxyConfiguration.HeadLimits, timeouts: ProxyConfiguration.Timeouts,
+    _ channel: any Channel, limits: ProxyConfiguration.HeadLimits,
+    timeouts: ProxyConfiguration.Origin.Timeouts,
     transit: TransitBudget, scheme: String, report: @escaping @Sendable (Handle, Event) -> Void
   ) {
     (self.channel, loop, self.limits, self.timeouts) = (channel, channel.eventLoop, limits, timeouts)
     (self.transit, self.scheme, self.report) = (transit, scheme, report)
     settled = channel.eventLoop.makePromise()
     (received, idleSince) = (channel.eventLoop.now, channel.eventLoop.now)
-    idleTime = timeouts.originIdleTime(isEncrypted: scheme == "https").timeAmount
+    idleTime = timeouts.idleTime(isEncrypted: scheme == "https").timeAmount
   }
 
   /// Adds the handlers of a connection to its channel.
@@ -97,7 +98,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
   /// - Returns: the connection, once the origin has sent its settings: what it allows, and that it has HTTP/2 at all.
   static func add(
     to channel: any Channel, by deadline: NIODeadline, limits: ProxyConfiguration.HeadLimits,
-    timeouts: ProxyConfiguration.Timeouts,
+    timeouts: ProxyConfiguration.Origin.Timeouts,
     transit: TransitBudget, scheme: String, report: @escaping @Sendable (Handle, Event) -> Void
   ) throws -> EventLoopFuture<Handle> {
     let connection = OriginHTTP2Connection(

@@ -18,7 +18,7 @@ struct OriginHealth: Sendable {
   private var lastFailure: (time: NIODeadline, kind: OriginError.Kind)?
   private var lastProbe: (time: NIODeadline, kind: OriginError.Kind?)?
 
-  /// The result of ``OriginClient/state()``.
+  /// The result of ``OriginServer/health()``.
   enum State: Hashable, Sendable {
     /// The origin sent a response, or accepted a connection.
     case ready
@@ -26,7 +26,7 @@ struct OriginHealth: Sendable {
     case unreachable(OriginError.Kind)
   }
 
-  /// - Parameter kind: `nil` for a response, whatever its status.
+  /// - Parameter kind: `nil` for a response that counts.
   mutating func exchangeEnded(_ kind: OriginError.Kind?, at now: NIODeadline) {
     if let kind { lastFailure = (now, kind) } else { lastSuccess = now }
   }

@@ -121,10 +121,16 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
   /// Number of places that are taken.
   var places: Int { connections + additional }
 
+  var hasIdle: Bool { idleCount > 0 }
+
+  /// Number of requests, those that wait included.
+  var load: Int { places - idleCount + waiting }
+
   /// Number of requests on shared connections.
   var sharing: Int { shared.reduce(0) { $0 + $1.requests } }
 
-  private var hasRoom: Bool { limits.connections.map { places < $0 } ?? true }
+  /// Whether there is a place for another request.
+  var hasRoom: Bool { limits.connections.map { places < $0 } ?? true }
 
   /// Number of requests that connections which are being made will serve besides those that make them.
   private var coming: Int { capacity == 1 ? 0 : opening.values.reduce(0, +) * (capacity - 1) }
@@ -400,13 +406,13 @@ struct OriginPool<Connection: PooledConnection, Waiter: Sendable> {
     return retire(connection)
   }
 
-  /// Retires all connections. One that is in use and not shared may still be returned.
+  /// Retires connections. One that is in use and not shared may still be returned.
   ///
   /// - Returns: those that serve no request.
-  mutating func retireAll() -> [Connection] {
-    defer { idle = [] }
-    var closing = idle
-    for index in shared.indices {
+  mutating func retire(_ isConcerned: (Connection) -> Bool) -> [Connection] {
+    var closing = idle.filter(isConcerned)
+    idle.removeAll(where: isConcerned)
+    for index in shared.indices where isConcerned(shared[index].connection) {
       if shared[index].isIdle { closing.append(shared[index].connection) }
       shared[index].isRetired = true
     }

@@ -283,7 +283,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     if code == .http11Required {
       return OriginError(
         .protocolError,
-        "the origin requires HTTP/1.1 for this request: with ProxyConfiguration.originHTTP2 = .never, or --origin-http2 never, it gets no other version"
+        "the origin requires HTTP/1.1 for this request: with ProxyConfiguration.Origin.http2 = .never, or --origin-http2 never, it gets no other version"
       )
     }
     return OriginError(.protocolError, "the origin has reset the stream (\(code))")

@@ -40,14 +40,14 @@ final class ProxyFarm: LiveProxies {
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: originPort))
     // An origin that hangs up on a request must get it once: so no idle connection may be old enough to count as
     // closed.
-    configuration.timeouts.originIdle = .milliseconds(900)
+    configuration.origin.timeouts.idle = .milliseconds(900)
     var encryption: ClientContext?
     if let certificate {
       configuration.tls = ProxyConfiguration.TLS([certificate])
-      var originTLS = ProxyConfiguration.OriginTLS()
+      var originTLS = ProxyConfiguration.Origin.TLS()
       // Any certificate will do for a run on one machine.
       originTLS.acceptsAnyCertificate = true
-      configuration.originTLS = originTLS
+      configuration.origin.tls = originTLS
       // The URLs of the scenarios stay as they are.
       configuration.scheme = "http"
       var tls = ClientTLS()
@@ -56,9 +56,9 @@ final class ProxyFarm: LiveProxies {
       encryption = try ClientContext(tls)
     }
     if usesHTTP2 { configuration.http2 = .always }
-    if originUsesHTTP2 { configuration.originHTTP2 = .always }
+    if originUsesHTTP2 { configuration.origin.http2 = .always }
     // An origin that hangs up in several scenarios has not failed.
-    configuration.limits.originFailures = nil
+    configuration.origin.limits.failures = nil
     let proxy = CachingProxy(
       configuration, cache: try HTTPCache(settings),
       logger: Logger(label: "httpcache") { _ in SwiftLogNoOpLogHandler() })

@@ -24,18 +24,17 @@ struct ProxyControl {
     "connections-per-address",
     "disk", "drain-timeout", "key", "log", "maximum-fields", "maximum-head", "maximum-line",
     "maximum-request",
-    "memory", "origin-accept-any-certificate", "origin-between-bytes-timeout", "origin-ca",
-    "origin-certificate", "origin-connect-timeout", "origin-connections", "origin-failures",
-    "origin-first-byte-timeout", "origin-idle-connections", "origin-idle-timeout", "origin-key",
-    "origin-probe-interval", "origin-queue", "origin-queue-timeout", "origin-server-name", "origin-timeout",
-    "rules", "stall-timeout", "streams", "streams-per-connection", "tls-minimum", "trust", "trust-field",
+    "memory", "origin", "origin-accept-any-certificate", "origin-attempts", "origin-between-bytes-timeout",
+    "origin-ca", "origin-certificate", "origin-check", "origin-connect-timeout", "origin-connections",
+    "origin-failure-status", "origin-failures", "origin-first-byte-timeout", "origin-http2",
+    "origin-idle-connections", "origin-idle-timeout", "origin-key", "origin-probe-interval", "origin-queue",
+    "origin-queue-timeout", "origin-resolve-interval", "origin-server-name", "origin-timeout", "rules",
+    "stall-timeout", "streams", "streams-per-connection", "tls-minimum", "trust", "trust-field",
     "upgrade-timeout",
   ]
   /// Options that are checked together with another one.
   private static let companion = [
     "disk": "directory", "trust": "proxy-protocol", "admin-token": "admin",
-    "origin-accept-any-certificate": "origin", "origin-ca": "origin", "origin-certificate": "origin",
-    "origin-key": "origin", "origin-server-name": "origin",
   ]
   /// The options of TLS with clients.
   private static let ofCertificates: Set<String> = ["certificate", "key", "client-ca", "tls-minimum"]
@@ -112,7 +111,7 @@ struct ProxyControl {
       if taken.contains("rules") { proxy.cache.rules = merged.rules }
       running = merged
       report(changes, taken: taken)
-      if resolved.proxy.originTLS != nil || resolved.proxy.tls != nil {
+      if resolved.proxy.origin.tls != nil || resolved.proxy.tls != nil {
         logger.notice("SIGHUP: certificates and keys were read again")
       }
     } catch {
@@ -124,7 +123,7 @@ struct ProxyControl {
   private func readCertificates() {
     do {
       let proxy = try running.resolved().proxy
-      guard proxy.originTLS != nil || proxy.tls != nil else { return }
+      guard proxy.origin.tls != nil || proxy.tls != nil else { return }
       try self.proxy.update(proxy)
       logger.notice("SIGHUP: certificates and keys were read again")
     } catch {

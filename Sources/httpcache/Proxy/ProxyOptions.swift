@@ -12,9 +12,38 @@ import TransportSecurity
 struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "URL of the origin server, such as http://127.0.0.1:8000 or https://origin.example; required.",
-      valueName: "url"))
-  var origin: String?
+      """
+      URL of a server of the origin, such as http://127.0.0.1:8000 or https://origin.example, or unix:PATH; with ,weight=3 \
+      and ,backup after it if you like. Required; may be repeated for servers with the same content: a request goes to the \
+      one with the fewest for its weight, and to a backup while no other gets requests.
+      """, valueName: "url"))
+  var origin: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum servers of the origin that a request is sent to, until one answers.", valueName: "count"))
+  var originAttempts = 3
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Status of a response that counts as none, such as 503: a safe request goes to the next server. May be repeated.
+      """, valueName: "status"))
+  var originFailureStatus: [Int] = []
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Path that each server of the origin is asked for at regular intervals, such as /health: it gets requests while it \
+      responds with 2xx or 3xx. Off by default.
+      """, valueName: "path"))
+  var originCheck: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Time after which the name of a server of the origin is resolved again, in seconds.",
+      valueName: "seconds"))
+  var originResolveInterval = 10.0
 
   @Option(
     help: ArgumentHelp(
@@ -25,7 +54,7 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Name that an https origin is asked for (SNI), and that its certificate must have (default: the host of --origin).",
+      "Name that an https origin is asked for (SNI), and that its certificate must have (default: its host in --origin).",
       valueName: "name"))
   var originServerName: String?
 
@@ -265,18 +294,18 @@ struct ProxyOptions: ParsableArguments {
       """, valueName: "seconds"))
   var originIdleTimeout: Double?
 
-  @Option(help: ArgumentHelp("Maximum idle connections to the origin.", valueName: "count"))
+  @Option(help: ArgumentHelp("Maximum idle connections to a server of the origin.", valueName: "count"))
   var originIdleConnections = 64
 
   @Option(
     help: ArgumentHelp(
-      "Maximum concurrent connections to the origin, tunnels included; further requests wait. 0 means no limit.",
+      "Maximum concurrent connections to a server of the origin, tunnels included; further requests wait. 0 means no limit.",
       valueName: "count"))
   var originConnections = 1024
 
   @Option(
     help: ArgumentHelp(
-      "Maximum requests that wait for a connection to the origin; further ones get a stale response or 503.",
+      "Maximum requests that wait for a connection to a server; further ones get a stale response or 503.",
       valueName: "count"))
   var originQueue = 10_000
 
@@ -288,14 +317,15 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Requests in a row without a response after which the origin gets no requests: stale responses and 503 are sent at \
-      once, until the origin answers a probe. 0 means never.
+      Requests in a row without a response after which a server gets no requests until it answers a probe. Without another \
+      server, stale responses and 503 are sent at once. 0 means never.
       """, valueName: "count"))
   var originFailures = 5
 
   @Option(
     help: ArgumentHelp(
-      "Time between two probes of an origin that gets no requests, in seconds.", valueName: "seconds"))
+      "Time between two probes of a server that gets no requests, and between two checks, in seconds.",
+      valueName: "seconds"))
   var originProbeInterval = 5.0
 
   @Option(
@@ -484,15 +514,11 @@ struct ProxyOptions: ParsableArguments {
   var log = Logger.Level.info
 
   func resolved() throws -> (ProxyConfiguration, HTTPCache.Configuration, Logger.Level) {
-    guard let origin else {
-      throw ProxyConfiguration.ValidationError(
-        "--origin is missing; add the address of your server, such as http://127.0.0.1:8000")
-    }
-    let (address, isEncrypted) = try Self.origin(origin)
+    let (servers, isEncrypted) = try servers()
     var proxy = ProxyConfiguration(
-      listen: try listen.map { try Self.endpoint($0, "--listen") }, origin: address)
+      listen: try listen.map { try Self.endpoint($0, "--listen") }, origin: .init(servers))
     proxy.reusesPorts = reusePort
-    proxy.originTLS = try originTLS(isEncrypted)
+    proxy.origin.tls = try originTLS(isEncrypted)
     guard !name.isEmpty,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) })
     else {
@@ -515,24 +541,15 @@ struct ProxyOptions: ParsableArguments {
         "--redirect-port is for --redirect, which is missing; add --redirect, or remove it")
     }
     proxy.adminUsesTLS = adminTls
-    proxy.timeouts.response = try Self.time(originTimeout, "--origin-timeout")
-    proxy.timeouts.originFirstByte = try originFirstByteTimeout.map {
-      try Self.time($0, "--origin-first-byte-timeout")
-    }
-    proxy.timeouts.originBetweenBytes = try originBetweenBytesTimeout.map {
-      try Self.time($0, "--origin-between-bytes-timeout")
-    }
-    proxy.timeouts.connect = try Self.time(originConnectTimeout, "--origin-connect-timeout")
-    proxy.timeouts.originIdle = try originIdleTimeout.map { try Self.time($0, "--origin-idle-timeout") }
-    proxy.timeouts.originQueue = try Self.time(originQueueTimeout, "--origin-queue-timeout")
-    proxy.timeouts.originProbe = try Self.time(originProbeInterval, "--origin-probe-interval")
+    proxy.origin.timeouts = try originTimeouts()
     proxy.timeouts.head = try Self.time(clientHeaderTimeout, "--client-header-timeout")
     proxy.timeouts.idle = try Self.time(clientIdleTimeout, "--client-idle-timeout")
     for (value, range, option) in [
       (originConnections, 0...1_000_000, "--origin-connections"),
       (originQueue, 0...1_000_000, "--origin-queue"),
       (originIdleConnections, 0...1_000_000, "--origin-idle-connections"),
-      (originFailures, 0...1_000_000, "--origin-failures"), (maximumFields, 1...10_000, "--maximum-fields"),
+      (originFailures, 0...1_000_000, "--origin-failures"), (originAttempts, 1...64, "--origin-attempts"),
+      (maximumFields, 1...10_000, "--maximum-fields"),
     ] where !range.contains(value) {
       throw ProxyConfiguration.ValidationError(
         "\(option): expected \(range.lowerBound) to \(range.upperBound), found \(value)")
@@ -541,10 +558,14 @@ struct ProxyOptions: ParsableArguments {
     where !(1024...(16 << 20)).contains(size.bytes) {
       throw ProxyConfiguration.ValidationError("\(option): expected 1KB to 16MB")
     }
-    proxy.limits.originConnections = originConnections == 0 ? nil : originConnections
-    proxy.limits.originQueue = originQueue
-    proxy.limits.originFailures = originFailures == 0 ? nil : originFailures
-    proxy.limits.idleOriginConnections = originIdleConnections
+    proxy.origin.limits.connections = originConnections == 0 ? nil : originConnections
+    proxy.origin.limits.queue = originQueue
+    proxy.origin.limits.attempts = originAttempts
+    proxy.origin.limits.failures = originFailures == 0 ? nil : originFailures
+    proxy.origin.limits.idleConnections = originIdleConnections
+    proxy.origin.failureStatuses = Set(originFailureStatus)
+    proxy.origin.checkPath = originCheck
+    try checkOrigin(proxy.origin)
     proxy.limits.headBytes = maximumHead.bytes
     proxy.limits.headLineBytes = maximumLine.bytes
     proxy.limits.headFields = maximumFields
@@ -597,7 +618,7 @@ struct ProxyOptions: ParsableArguments {
     proxy.limits.connections = connections
     proxy.limits.connectionsPerAddress = connectionsPerAddress
     proxy.http2 = http2
-    proxy.originHTTP2 = originHttp2
+    proxy.origin.http2 = originHttp2
     proxy.limits.streamsPerConnection = streamsPerConnection
     proxy.limits.streams = streams
     proxy.allowsHalfClosure = halfClosure
@@ -684,7 +705,7 @@ struct ProxyOptions: ParsableArguments {
     return (proxy, cache, log)
   }
 
-  private static func time(_ seconds: Double, _ option: String) throws -> Duration {
+  static func time(_ seconds: Double, _ option: String) throws -> Duration {
     guard seconds > 0, seconds <= 86_400 else {
       throw ProxyConfiguration.ValidationError(
         "\(option): expected more than 0 and at most 86400 seconds")
@@ -734,7 +755,7 @@ struct ProxyOptions: ParsableArguments {
     return tls
   }
 
-  private func originTLS(_ isEncrypted: Bool) throws -> ProxyConfiguration.OriginTLS? {
+  private func originTLS(_ isEncrypted: Bool) throws -> ProxyConfiguration.Origin.TLS? {
     let given = [
       originCa.map { _ in "--origin-ca" }, originServerName.map { _ in "--origin-server-name" },
       originCertificate.map { _ in "--origin-certificate" }, originKey.map { _ in "--origin-key" },
@@ -747,7 +768,7 @@ struct ProxyOptions: ParsableArguments {
       }
       return nil
     }
-    var tls = ProxyConfiguration.OriginTLS()
+    var tls = ProxyConfiguration.Origin.TLS()
     tls.issuersFile = originCa
     tls.certificateFile = originCertificate
     tls.keyFile = originKey
@@ -767,30 +788,6 @@ struct ProxyOptions: ParsableArguments {
       throw ProxyConfiguration.ValidationError("\(option): \(error)")
     }
     return tls
-  }
-
-  /// Reads `http://host[:port]` or `https://host[:port]`; rejects anything else.
-  private static func origin(_ text: String) throws -> (ProxyConfiguration.Address, isEncrypted: Bool) {
-    guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), let host = url.host,
-      !host.isEmpty
-    else {
-      throw ProxyConfiguration.ValidationError(
-        "--origin: expected a URL such as http://127.0.0.1:8000, found '\(text)'")
-    }
-    guard scheme == "http" || scheme == "https" else {
-      throw ProxyConfiguration.ValidationError("--origin: expected http or https, found '\(scheme)'")
-    }
-    guard (1...65_535).contains(url.port ?? 80) else {
-      throw ProxyConfiguration.ValidationError("--origin: expected a port from 1 to 65535, found '\(text)'")
-    }
-    guard url.path.isEmpty || url.path == "/", url.query == nil, url.fragment == nil, url.user == nil else {
-      throw ProxyConfiguration.ValidationError(
-        "--origin: expected a host and a port only; use \(scheme)://\(host)\(url.port.map { ":\($0)" } ?? "")"
-      )
-    }
-    let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-    let port = url.port ?? (scheme == "https" ? 443 : 80)
-    return (ProxyConfiguration.Address(host: name, port: port), scheme == "https")
   }
 }
 

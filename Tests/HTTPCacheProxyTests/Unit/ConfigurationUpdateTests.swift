@@ -18,9 +18,9 @@ struct ConfigurationUpdateTests {
     configuration.adminToken = nil
     #expect(throws: ProxyConfiguration.ValidationError.self) { try proxy.update(configuration) }
     configuration.adminToken = "secret"
-    for limit in [\ProxyConfiguration.Limits.originConnections, \.originFailures] {
+    for limit in [\ProxyConfiguration.Origin.Limits.connections, \.failures] {
       var configuration = configuration
-      configuration.limits[keyPath: limit] = 0
+      configuration.origin.limits[keyPath: limit] = 0
       #expect(throws: ProxyConfiguration.ValidationError.self) { try proxy.update(configuration) }
     }
   }

@@ -130,7 +130,7 @@ extension ProxyContext {
     let cache = try cache ?? .embedded()
     let (settings, statistics) = (CurrentConfiguration(configuration), ProxyStatistics())
     let origin = OriginClient(
-      settings, group: loop, statistics: statistics, transit: cache.transit,
+      settings.origin, group: loop, statistics: statistics, transit: cache.transit,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     return ProxyContext(
       settings, cache: cache, origin: origin, group: loop, statistics: statistics,

@@ -56,7 +56,7 @@ struct EndpointTests {
     "An admin endpoint in the file system needs no token, and is not inherited; a proxy needs an endpoint")
   func validates() throws {
     var configuration = ProxyConfiguration(
-      listen: [.inherited(nil)], origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 1))
+      listen: [.inherited(nil)], origin: .init(host: "127.0.0.1", port: 1))
     configuration.admin = Self.unix("/run/admin")
     try configuration.validate()
     configuration.admin = .inherited(nil)

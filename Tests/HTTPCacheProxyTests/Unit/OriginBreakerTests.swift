@@ -86,11 +86,15 @@ struct OriginBreakerTests {
     #expect(probe(5) != nil)
     #expect(probe(5) == nil && probe(60) == nil)
     _ = breaker.failed(Self.silent, within: .seconds(60), at: Self.start + .seconds(65))
-    #expect(breaker.probeEnded(at: Self.start + .seconds(65)) == Self.start + .seconds(70))
+    #expect(
+      breaker.probeEnded(.failure(Self.silent), within: .seconds(60), at: Self.start + .seconds(65)).next
+        == Self.start
+        + .seconds(70))
     #expect(probe(69) == nil)
     #expect(probe(70) != nil)
     #expect(breaker.answered(at: Self.start) == .closed)
-    #expect(breaker.probeEnded(at: Self.start + .seconds(71)) == nil)
+    #expect(
+      breaker.probeEnded(.success(500), within: .seconds(60), at: Self.start + .seconds(71)).next == nil)
     #expect(probe(600) == nil)
   }
 
@@ -103,10 +107,12 @@ struct OriginBreakerTests {
     #expect(breaker.answered(at: Self.start) == .closed)
     #expect(breaker.failed(Self.silent, within: .seconds(1), at: later) != .none)
     #expect(breaker.probeBegan(authority: "origin", at: later + .seconds(5)) == nil)
-    #expect(breaker.probeEnded(at: later + .seconds(6)) == later + .seconds(11))
+    #expect(
+      breaker.probeEnded(.failure(Self.silent), within: .seconds(60), at: later + .seconds(6)).next == later
+        + .seconds(11))
   }
 
-  @Test("A probe goes to the host of the last refused request, and to no path that a client has chosen")
+  @Test("A probe goes to the host of the last request, and to no path that a client has chosen")
   func target() {
     var breaker = Self.opened()
     var request = Self.request("/delete?id=1")
@@ -135,8 +141,67 @@ struct OriginBreakerTests {
     var breaker = OriginBreaker(failures: nil, interval: .seconds(5))
     for _ in 1...100 { #expect(breaker.failed(Self.silent, within: .seconds(60), at: Self.start) == .none) }
     breaker = Self.opened()
-    #expect(breaker.update(failures: 3, interval: .seconds(5), at: Self.start) == .none)
-    #expect(breaker.update(failures: nil, interval: .seconds(5), at: Self.start) == .closed)
+    #expect(breaker.update(failures: 3, interval: .seconds(5), at: Self.start).change == .none)
+    #expect(breaker.update(failures: nil, interval: .seconds(5), at: Self.start).change == .closed)
+  }
+
+  @Test(
+    "Checks that fail in a row end the requests, although the server answers these; one that succeeds lets them in"
+  )
+  func checks() {
+    var breaker = OriginBreaker(failures: 2, interval: .seconds(5), checkPath: "/health")
+    var now = Self.start
+    func check(_ result: Result<Int, OriginError>) -> OriginBreaker.Change {
+      let request = breaker.probeBegan(authority: "origin:8000", at: now)
+      #expect(request == HTTPRequest(method: .get, scheme: nil, authority: "origin:8000", path: "/health"))
+      #expect(breaker.probeBegan(authority: "origin:8000", at: now) == nil)
+      let (next, change) = breaker.probeEnded(result, within: .seconds(60), at: now)
+      #expect(next == now + .seconds(5))
+      now = now + .seconds(5)
+      return change
+    }
+    for status in [200, 204, 301, 399] { #expect(check(.success(status)) == .none) }
+    #expect(check(.success(503)) == .none)
+    #expect(check(.success(200)) == .none)
+    for failure in [.success(404), .success(500)] as [Result<Int, OriginError>] {
+      #expect(breaker.isAvailable && breaker.refusal(of: Self.request("/a"), at: now) == nil)
+      #expect(breaker.answered(at: now) == .none)
+      _ = check(failure)
+    }
+    #expect(!breaker.isAvailable && breaker.cause?.kind == .failureStatus)
+    let refusal = breaker.refusal(of: Self.request("/a"), at: now)
+    #expect(refusal?.description.hasSuffix("the response to the check has the status 500") == true)
+    // A request in flight says less than a check, and a shortage of the proxy says nothing.
+    #expect(breaker.answered(at: now) == .none && !breaker.isAvailable)
+    #expect(check(.failure(OriginError(.proxyInternalError, "no descriptor"))) == .none)
+    #expect(check(.success(200)) == .closed)
+    #expect(breaker.isAvailable && breaker.cause == nil)
+    // Requests without a response end them, too.
+    for _ in 1...2 { _ = breaker.failed(Self.silent, within: .seconds(60), at: now + .seconds(60)) }
+    #expect(!breaker.isAvailable)
+    now = now + .seconds(65)
+    #expect(check(.success(302)) == .closed)
+  }
+
+  @Test("Checks begin and end with the settings")
+  func settings() {
+    var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
+    let begun = breaker.update(failures: 1, interval: .seconds(3), checkPath: "/", at: Self.start)
+    #expect(begun.change == .none && begun.probe == Self.start + .seconds(3))
+    #expect(breaker.probeBegan(authority: "a", at: Self.start + .seconds(2)) == nil)
+    #expect(breaker.probeBegan(authority: "a", at: Self.start + .seconds(3)) != nil)
+    guard
+      case .opened = breaker.probeEnded(.success(500), within: .seconds(60), at: Self.start + .seconds(3))
+        .change
+    else {
+      Issue.record("the check did not count")
+      return
+    }
+    let again = breaker.update(failures: 1, interval: .seconds(3), checkPath: "/other", at: Self.start)
+    #expect(again.change == .none && again.probe == nil && !breaker.isAvailable)
+    let ended = breaker.update(failures: 1, interval: .seconds(3), at: Self.start + .seconds(4))
+    #expect(ended.change == .closed && ended.probe == nil && breaker.isAvailable)
+    #expect(breaker.probeBegan(authority: "a", at: Self.start + .seconds(60)) == nil)
   }
 
   @Test(
@@ -188,7 +253,7 @@ struct ConnectErrorTests {
   @Test("The error of a connection says what failed (RFC 9209 §2.3)", arguments: cases)
   func reason(_ each: Case) {
     let error = OriginError(
-      connectingTo: ProxyConfiguration.Address(host: "app", port: 80), within: .seconds(5), each.error)
+      connectingTo: "app:80", within: .seconds(5), each.error)
     #expect(error.kind == each.kind)
     #expect(error.status == each.status)
     #expect(error.description.hasPrefix(each.text), "\(error)")

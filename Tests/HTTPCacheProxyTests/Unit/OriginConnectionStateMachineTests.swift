@@ -92,9 +92,11 @@ struct OriginConnectionStateMachineTests {
     .uptimeNanoseconds(UInt64(milliseconds) * 1_000_000)
   }
 
-  static var timeouts: ProxyConfiguration.Timeouts {
-    var timeouts = ProxyConfiguration.Timeouts()
-    (timeouts.response, timeouts.originIdle) = (.milliseconds(1000), .milliseconds(4000))
+  static var timeouts: ProxyConfiguration.Origin.Timeouts {
+    var timeouts = ProxyConfiguration.Origin.Timeouts()
+    (timeouts.firstByte, timeouts.betweenBytes, timeouts.idle) = (
+      .milliseconds(1000), .milliseconds(1000), .milliseconds(4000)
+    )
     return timeouts
   }
 
@@ -110,8 +112,8 @@ struct OriginConnectionStateMachineTests {
     arguments: [(1000, 300), (300, 1000)] as [(Int64, Int64)])
   func ownTimes(head: Int64, piece: Int64) throws {
     var timeouts = Self.timeouts
-    timeouts.originFirstByte = .milliseconds(head)
-    timeouts.originBetweenBytes = .milliseconds(piece)
+    timeouts.firstByte = .milliseconds(head)
+    timeouts.betweenBytes = .milliseconds(piece)
     func check(_ machine: inout Machine, at now: Int64) throws -> NIODeadline? {
       try machine.checkTime(at: Self.time(now), isContentAwaited: true, hasTaken: false, isTaking: false)
     }
@@ -338,10 +340,10 @@ struct OriginConnectionStateMachineTests {
       ? .inputEnd(hasBytes: moment.hasBytes) : .failure(leaver.kind, hasBytes: moment.hasBytes)
     #expect(subject.outcome(of: event) == .ending(ending))
     if case .head(let error) = ending {
-      let request = OriginCall.Repeatable(
-        request: HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/"), body: .empty,
+      let request = OriginCall.Sent(
+        request: HTTPRequest(method: .get, scheme: nil, authority: nil, path: "/"), body: .empty, attempts: 1,
         isReused: true, needsNew: true)
-      #expect(error.allowsRetry(request, attempt: 1) == (moment.isRetried && leaver != .timer))
+      #expect(error.allowsRetry(request) == (moment.isRetried && leaver != .timer))
     }
     // Nothing follows.
     #expect(subject.machine.input == .nothing)

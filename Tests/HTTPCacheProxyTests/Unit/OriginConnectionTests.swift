@@ -20,7 +20,8 @@ struct OriginConnectionTests {
     private let idle = Recorder<OriginConnection.Handle>()
 
     init(
-      _ timeouts: ProxyConfiguration.Timeouts = .init(), uptake: @escaping () -> PeerUptake = { PeerUptake() }
+      _ timeouts: ProxyConfiguration.Origin.Timeouts = .init(),
+      uptake: @escaping () -> PeerUptake = { PeerUptake() }
     ) throws {
       channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
       let connection = OriginConnection(
@@ -221,9 +222,9 @@ struct OriginConnectionTests {
 
   // MARK: - Time
 
-  private static var timeouts: ProxyConfiguration.Timeouts {
-    var timeouts = ProxyConfiguration.Timeouts()
-    (timeouts.response, timeouts.originIdle) = (.seconds(1), .seconds(4))
+  private static var timeouts: ProxyConfiguration.Origin.Timeouts {
+    var timeouts = ProxyConfiguration.Origin.Timeouts()
+    (timeouts.firstByte, timeouts.betweenBytes, timeouts.idle) = (.seconds(1), .seconds(1), .seconds(4))
     return timeouts
   }
 
@@ -410,10 +411,11 @@ struct OriginConnectionTests {
     ])
   func retry(_ loss: Loss) {
     let content = MessageBody(AsyncThrowingStream<ArraySlice<UInt8>, any Error> { $0.finish() })
-    let request = OriginCall.Repeatable(
+    let request = OriginCall.Sent(
       request: HTTPRequest(method: loss.method, scheme: nil, authority: nil, path: "/"),
-      body: loss.hasContent ? .empty : content, isReused: loss.isReused, needsNew: false)
-    func isRepeated(after error: OriginError) -> Bool { error.allowsRetry(request, attempt: loss.attempt) }
+      body: loss.hasContent ? .empty : content, attempts: loss.attempt, isReused: loss.isReused,
+      needsNew: false)
+    func isRepeated(after error: OriginError) -> Bool { error.allowsRetry(request) }
     #expect(isRepeated(after: .init(.connectionTerminated, "", reach: loss.reach)) == loss.isRepeated)
     #expect(!isRepeated(after: .init(.responseTimeout, "", reach: loss.reach)))
     #expect(!isRepeated(after: .init(.connectionTerminated, "", reach: loss.reach, isByProxy: true)))

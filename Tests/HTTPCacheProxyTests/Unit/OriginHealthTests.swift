@@ -52,13 +52,14 @@ struct OriginHealthTests {
       let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/ready")
       return await AdminRequest(head, content: [], context).answer()
     }
+    let server = context.origin.servers[0]
     await #expect(throws: OriginError.self) {
-      try await context.origin.counting { throw OriginError(.connectionTerminated, "the origin is gone") }
+      try await server.counting { throw OriginError(.connectionTerminated, "the origin is gone") }
     }
     let failed = await ask()
     #expect(failed.status == 503)
     #expect(failed.text == "the origin does not answer: connection_terminated\n")
-    try await context.origin.counting {}
+    try await server.counting {}
     let answered = await ask()
     #expect(answered.status == 200)
     #expect(answered.text == "ready\n")

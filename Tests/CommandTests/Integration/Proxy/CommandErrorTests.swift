@@ -44,8 +44,8 @@ struct CommandErrorTests {
     .options("--origin http://a --log loud", 64, "Error: The value 'loud' is invalid for '--log <level>'"),
     .options("--origin http://a --cache big", 64, "Error: The value 'big' is invalid for '--cache <cache>'"),
     .options(
-      "--origin http://a --origin http://b", 64,
-      "httpcache: --origin is given twice, with 'http://a' and 'http://b'; remove one"),
+      "--origin http://a --name a --name b", 64,
+      "httpcache: --name is given twice, with 'a' and 'b'; remove one"),
     .options(
       "--origin http://a --half-closure --no-half-closure", 64,
       "httpcache: --half-closure is given twice, as '--half-closure' and '--no-half-closure'; remove one"),
@@ -91,6 +91,37 @@ struct CommandErrorTests {
     .file(
       "origin: https://a\norigin-certificate: missing.pem\norigin-key: missing.pem\n",
       "proxy.yaml:2: origin-certificate: cannot read certificates in PEM from missing.pem"),
+    .options(
+      "--origin http://a,weight=0", 64, "httpcache: --origin: expected a weight of 1 to 1000, found '0'"),
+    .options(
+      "--origin http://a,share=2", 64,
+      "httpcache: --origin: expected weight=3 or backup after the comma, found 'share=2'"),
+    .options(
+      "--origin unix:", 64,
+      "httpcache: --origin: expected a path, as in unix:/run/app.sock, found 'unix:'"),
+    .options(
+      "--origin http://a --origin https://b", 64,
+      "httpcache: --origin: expected https for all servers or for none, found it for 1 of 2"),
+    .options(
+      "--origin http://a --origin http://a:80,weight=2", 64,
+      "httpcache: --origin: the server a:80 is there more than once"),
+    .options(
+      "--origin http://a,backup", 64, "httpcache: --origin: expected a server without backup"),
+    .options(
+      "--origin http://a --origin-check health", 64,
+      "httpcache: --origin-check: expected a path in ASCII without spaces, such as /health, found 'health'"),
+    .options(
+      "--origin http://a --origin-failure-status 200", 64,
+      "httpcache: --origin-failure-status: expected 400 to 599, found 200"),
+    .options(
+      "--origin http://a --origin-check / --origin-failures 0", 64,
+      "httpcache: --origin-check: expected a limit of failures, which is missing"),
+    .options(
+      "--origin http://a --origin-attempts 0", 64,
+      "httpcache: --origin-attempts: expected 1 to 64, found 0"),
+    .options(
+      "--origin http://a --origin-resolve-interval 0", 64,
+      "httpcache: --origin-resolve-interval: expected more than 0 and at most 86400 seconds"),
     .options(
       "--origin http://a:81/path", 64,
       "httpcache: --origin: expected a host and a port only; use http://a:81"),

@@ -42,7 +42,7 @@ struct ProxyOptionsTests {
       text.replacing("\n", with: ending), options: OptionList(of: ProxyOptions.self))
     #expect(
       try resolved(file.entries.flatMap(\.arguments))
-        == "127.0.0.1:81 [::1]:8000 localhost:9 65536 \(10 << 30) \(8 << 20) true shared [\"cdn-cache-control\"] false"
+        == "127.0.0.1:81 http://[::1]:8000 localhost:9 65536 \(10 << 30) \(8 << 20) true shared [\"cdn-cache-control\"] false"
     )
   }
 
@@ -111,6 +111,7 @@ struct ProxyOptionsTests {
     let (byDefault, _, _) = try ProxyOptions.parse(["--origin", "http://a"]).resolved()
     var expected = ProxyConfiguration(listen: byDefault.listen, origin: byDefault.origin)
     #expect(byDefault.limits == expected.limits && byDefault.timeouts == expected.timeouts)
+    #expect(byDefault.origin == .init(host: "a", port: 80))
     let (proxy, _, _) = try ProxyOptions.parse([
       "--origin", "http://a", "--origin-connections", "7", "--origin-queue", "8", "--origin-failures", "9",
       "--origin-idle-connections", "10", "--maximum-head", "32KB", "--maximum-line", "8KB",
@@ -120,21 +121,44 @@ struct ProxyOptionsTests {
       "--origin-connect-timeout", "4", "--origin-idle-timeout", "5", "--origin-queue-timeout", "6",
       "--origin-probe-interval", "7", "--client-header-timeout", "8", "--client-idle-timeout", "9",
     ]).resolved()
-    (expected.limits.originConnections, expected.limits.originQueue) = (7, 8)
-    (expected.limits.originFailures, expected.limits.idleOriginConnections) = (9, 10)
+    (expected.origin.limits.connections, expected.origin.limits.queue) = (7, 8)
+    (expected.origin.limits.failures, expected.origin.limits.idleConnections) = (9, 10)
     (expected.limits.headBytes, expected.limits.headLineBytes) = (32 << 10, 8 << 10)
     expected.limits.headFields = 50
-    expected.timeouts.response = .seconds(1)
-    (expected.timeouts.originFirstByte, expected.timeouts.originBetweenBytes) = (.seconds(2), .seconds(3))
-    (expected.timeouts.connect, expected.timeouts.originIdle) = (.seconds(4), .seconds(5))
-    (expected.timeouts.originQueue, expected.timeouts.originProbe) = (.seconds(6), .seconds(7))
+    (expected.origin.timeouts.firstByte, expected.origin.timeouts.betweenBytes) = (.seconds(2), .seconds(3))
+    (expected.origin.timeouts.connect, expected.origin.timeouts.idle) = (.seconds(4), .seconds(5))
+    (expected.origin.timeouts.queue, expected.origin.timeouts.probe) = (.seconds(6), .seconds(7))
     (expected.timeouts.head, expected.timeouts.idle) = (.seconds(8), .seconds(9))
-    #expect(proxy.limits == expected.limits)
-    #expect(proxy.timeouts == expected.timeouts)
+    #expect(proxy.limits == expected.limits && proxy.origin.limits == expected.origin.limits)
+    #expect(proxy.timeouts == expected.timeouts && proxy.origin.timeouts == expected.origin.timeouts)
     let (off, _, _) = try ProxyOptions.parse([
       "--origin", "http://a", "--origin-connections", "0", "--origin-failures", "0",
     ]).resolved()
-    #expect(off.limits.originConnections == nil && off.limits.originFailures == nil)
+    #expect(off.origin.limits.connections == nil && off.origin.limits.failures == nil)
+  }
+
+  @Test("Options name the servers of the origin, what counts as a failure of one, and what follows")
+  func servers() throws {
+    let file = try ConfigurationFile(
+      """
+      origin:
+        - http://10.0.0.1:8000,weight=3
+        - http://[::1]:8000
+        - http://app
+        - unix:/run/app.sock,backup,weight=7
+      origin-check: /health?full
+      origin-failure-status: [500, 503]
+      origin-attempts: 2
+      origin-resolve-interval: 0.5
+      """, options: OptionList(of: ProxyOptions.self))
+    let (proxy, _, _) = try ProxyOptions.parse(file.entries.flatMap(\.arguments)).resolved()
+    let origin = proxy.origin
+    #expect(
+      origin.servers.map(\.description) == ["10.0.0.1:8000", "[::1]:8000", "app:80", "unix:/run/app.sock"])
+    #expect(origin.servers.map(\.weight) == [3, 1, 1, 7])
+    #expect(origin.servers.map(\.isBackup) == [false, false, false, true])
+    #expect(origin.checkPath == "/health?full" && origin.failureStatuses == [500, 503])
+    #expect(origin.limits.attempts == 2 && origin.timeouts.resolve == .milliseconds(500) && origin.tls == nil)
   }
 
   @Test(
@@ -142,7 +166,7 @@ struct ProxyOptionsTests {
     arguments: [
       ("= 1", "not valid"), ("--origin: x", "unknown option '--origin'"), ("a b", "not valid"),
       ("config: f", "only the command line"), ("orign: x", "did you mean 'origin'?"),
-      ("origin: [a, b]", "found a list"),
+      ("name: [a, b]", "found a list"),
       ("memory: 1X", "memory: expected a size"), ("memory:", "found nothing"), ("memory: ~", "found nothing"),
       ("memory: {a: 1}", "found a mapping"), ("half-closure: 1", "expected true or false, found '1'"),
       ("no-half-closure: true", "expected `half-closure: false`"), ("memory = 1GB", "`memory: 1GB`"),

@@ -60,7 +60,7 @@ struct EventLoopGroupTests {
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: front.port))
     configuration.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
-    configuration.timeouts = .patient
+    configuration.setPatience()
     let settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 1 << 20)
     let cache = try HTTPCache(
       store: CacheStore(.init(memoryCapacity: 1 << 20)), configuration: settings, clock: clock)

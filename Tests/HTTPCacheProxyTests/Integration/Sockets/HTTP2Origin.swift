@@ -101,8 +101,8 @@ struct OriginFixture: Sendable {
     }
     try await ProxyFixture.run(
       {
-        $0.origin.port = server.port
-        $0.originHTTP2 = .always
+        $0.origin.servers = [.init(host: "127.0.0.1", port: server.port)]
+        $0.origin.http2 = .always
         $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
         configure(&$0)
       }, logger: logger, origin: { _, _ in false }

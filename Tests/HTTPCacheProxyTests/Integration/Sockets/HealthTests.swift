@@ -176,7 +176,7 @@ struct HealthTests {
   func listenError(isAdmin: Bool) async throws {
     try await ProxyFixture.run(origin: { _, _ in false }) { taken in
       var configuration = ProxyConfiguration(
-        listen: ProxyConfiguration.Address(host: "127.0.0.1", port: isAdmin ? 0 : taken.port),
+        listen: [.init(host: "127.0.0.1", port: isAdmin ? 0 : taken.port)],
         origin: taken.proxy.configuration.origin
       )
       if isAdmin { configuration.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: taken.port) }

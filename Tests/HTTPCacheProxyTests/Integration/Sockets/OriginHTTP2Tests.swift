@@ -344,7 +344,7 @@ struct OriginHTTP2Tests {
     let (arrived, gate) = (Recorder<Int>(), Gate())
     let settings = bounds.allowed.map { [HTTP2Setting(parameter: .maxConcurrentStreams, value: $0)] } ?? []
     try await OriginFixture.run(
-      { $0.limits.originConnections = bounds.places }, settings: settings
+      { $0.origin.limits.connections = bounds.places }, settings: settings
     ) { stream in
       arrived.add(stream.number)
       open.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
@@ -574,8 +574,8 @@ struct OriginHTTP2Tests {
       for try await _ in frames {}
     }
     try await OriginFixture.run {
-      $0.origin.port = server.port
-      $0.timeouts.originIdle = .milliseconds(20)
+      $0.origin.servers = [.init(host: "127.0.0.1", port: server.port)]
+      $0.origin.timeouts.idle = .milliseconds(20)
     } origin: { _ in
     } _: { (fixture: OriginFixture) in
       try await RawClient.connect(to: fixture.proxy.port).talk { conversation in
@@ -620,8 +620,8 @@ struct OriginHTTP2Tests {
   @Test("An origin that sends no response is given up in time", arguments: ["head", "content"])
   func silence(_ phase: String) async throws {
     try await OriginFixture.run {
-      $0.timeouts.originFirstByte = .milliseconds(phase == "head" ? 50 : 60_000)
-      $0.timeouts.originBetweenBytes = .milliseconds(phase == "content" ? 50 : 60_000)
+      $0.origin.timeouts.firstByte = .milliseconds(phase == "head" ? 50 : 60_000)
+      $0.origin.timeouts.betweenBytes = .milliseconds(phase == "content" ? 50 : 60_000)
     } origin: { stream in
       if phase == "content" { try await stream.send([(":status", "200"), ("content-length", "70000")]) }
     } _: { (fixture: OriginFixture) in
@@ -639,8 +639,8 @@ struct OriginHTTP2Tests {
       for try await _ in inbound {}
     }
     try await OriginFixture.run {
-      $0.timeouts.connect = .milliseconds(50)
-      $0.origin.port = silent.port
+      $0.origin.timeouts.connect = .milliseconds(50)
+      $0.origin.servers = [.init(host: "127.0.0.1", port: silent.port)]
     } origin: { _ in
     } _: { (fixture: OriginFixture) in
       expect(try await fixture.get("/"), startsWith: "HTTP/1.1 504")
@@ -651,7 +651,7 @@ struct OriginHTTP2Tests {
   @Test("An idle connection is closed in time, and the next request has another")
   func idle() async throws {
     try await OriginFixture.run {
-      $0.timeouts.originIdle = .milliseconds(20)
+      $0.origin.timeouts.idle = .milliseconds(20)
     } origin: { stream in
       try await stream.answer("\(stream.connection)", [("cache-control", "no-store")])
     } _: { (fixture: OriginFixture) in
@@ -677,9 +677,10 @@ struct OriginHTTP2Tests {
         let port = try #require(URLComponents(string: try origin.url("/"))?.port)
         try await ProxyFixture.run(
           {
-            var tls = ProxyConfiguration.OriginTLS()
+            var tls = ProxyConfiguration.Origin.TLS()
             tls.issuersFile = certificate.file.path
-            ($0.originTLS, $0.originHTTP2, $0.origin.port) = (tls, allowed, port)
+            ($0.origin.tls, $0.origin.http2) = (tls, allowed)
+            $0.origin.servers = [.init(host: "127.0.0.1", port: port)]
           }, origin: { _, _ in false }
         ) { proxy in
           expect(try await proxy.get("/"), endsWith: "ok")

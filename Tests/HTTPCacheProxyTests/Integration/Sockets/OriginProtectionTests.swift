@@ -18,7 +18,7 @@ struct OriginProtectionTests {
 
   private static func configure(_ configuration: inout ProxyConfiguration, connections: Int) {
     configuration.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
-    configuration.limits.originConnections = connections
+    configuration.origin.limits.connections = connections
   }
 
   private func admin(_ proxy: ProxyFixture, _ path: String) async throws -> String {
@@ -64,7 +64,7 @@ struct OriginProtectionTests {
         }
         #expect(try await figure(proxy, "httpcache_origin_connections") == 2)
         #expect(
-          try await admin(proxy, "/status").contains("<td>connections to the origin</td><td>2 of 2</td>"))
+          try await admin(proxy, "/status").contains("<td>available</td><td>2 of 2</td>"))
         for number in 3...20 {
           gates[number - 2].open()
           await proxy.origin.arrived(number)
@@ -83,7 +83,7 @@ struct OriginProtectionTests {
     let isReleased = Gate()
     try await ProxyFixture.run {
       Self.configure(&$0, connections: 1)
-      $0.timeouts.originQueue = .milliseconds(10)
+      $0.origin.timeouts.queue = .milliseconds(10)
     } origin: { request, connection in
       if request.contains("/busy") { await isReleased.pass() }
       try await connection.send(ok("hello", request.contains("/stale") ? Self.stale : Self.noStore))
@@ -103,7 +103,7 @@ struct OriginProtectionTests {
         let stale = try await proxy.get("/stale")
         expect(stale, startsWith: "HTTP/1.1 200 ")
         var configuration = proxy.proxy.configuration
-        configuration.limits.originQueue = 0
+        configuration.origin.limits.queue = 0
         try proxy.proxy.update(configuration)
         expect(try await proxy.get("/full"), startsWith: "HTTP/1.1 503 ")
         #expect(try await figure(proxy, "httpcache_origin_refused_total{reason=\"limit\"}") == 3)
@@ -149,7 +149,7 @@ struct OriginProtectionTests {
   func tunnel() async throws {
     try await ProxyFixture.run {
       Self.configure(&$0, connections: 1)
-      $0.limits.originQueue = 0
+      $0.origin.limits.queue = 0
     } origin: { request, connection in
       if request.contains("Upgrade") {
         try await connection.send(
@@ -181,8 +181,8 @@ struct OriginProtectionTests {
     try await ProxyFixture.run(
       {
         $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
-        $0.limits.originFailures = 3
-        $0.timeouts.originProbe = .milliseconds(5)
+        $0.origin.limits.failures = 3
+        $0.origin.timeouts.probe = .milliseconds(5)
       }, logger: Logger(label: "test") { _ in log }
     ) { request, connection in
       // It accepts and reads, and never responds.
@@ -197,7 +197,7 @@ struct OriginProtectionTests {
       expect(try await proxy.get("/stale"), endsWith: "hello")
       isStopped.withLock { $0 = true }
       var configuration = proxy.proxy.configuration
-      configuration.timeouts.originFirstByte = .zero
+      configuration.origin.timeouts.firstByte = .zero
       try proxy.proxy.update(configuration)
       for _ in 1...3 { expect(try await proxy.get("/slow"), startsWith: "HTTP/1.1 504 ") }
       // From now on, no request waits for the origin, and none but probes reaches it.
@@ -215,11 +215,11 @@ struct OriginProtectionTests {
       #expect(try await figure(proxy, "httpcache_origin_refused_total{reason=\"unavailable\"}") == 40)
       #expect(
         try await admin(proxy, "/status").contains(
-          "<td>origin</td><td>gets no requests until it answers a probe: http_response_timeout</td>"))
+          "<td>gets no requests until it answers a probe: http_response_timeout</td>"))
       expect(
         try await admin(proxy, "/ready"), endsWith: "the origin does not answer: http_response_timeout\n")
       isStopped.withLock { $0 = false }
-      configuration.timeouts.originFirstByte = nil
+      configuration.origin.timeouts.firstByte = .seconds(600)
       try proxy.proxy.update(configuration)
       try await figure(proxy, "httpcache_origin_available", is: 1)
       expect(try await proxy.get("/other"), startsWith: "HTTP/1.1 200 ")
@@ -239,8 +239,8 @@ struct OriginProtectionTests {
     let (isReleased, probes) = (Gate(), Recorder<String>())
     let answers = Mutex(false)
     try await ProxyFixture.run {
-      $0.limits.originFailures = 2
-      $0.timeouts.originProbe = .milliseconds(1)
+      $0.origin.limits.failures = 2
+      $0.origin.timeouts.probe = .milliseconds(1)
     } origin: { request, connection in
       if request.hasPrefix("HEAD") {
         probes.add(request)
@@ -275,7 +275,7 @@ struct OriginProtectionTests {
     let isReleased = Gate()
     try await ProxyFixture.run {
       Self.configure(&$0, connections: 1)
-      $0.limits.originFailures = 1
+      $0.origin.limits.failures = 1
     } origin: { _, _ in
       await isReleased.pass()
       return false
@@ -298,7 +298,7 @@ struct OriginProtectionTests {
   @Test("A client that sends invalid content does not count as a failure of the origin")
   func invalidContent() async throws {
     try await ProxyFixture.run {
-      $0.limits.originFailures = 1
+      $0.origin.limits.failures = 1
     } origin: { request, connection in
       if request.hasPrefix("POST") { _ = await connection.readAll() }
       try await connection.send(ok("hello", Self.noStore))
@@ -317,7 +317,7 @@ struct OriginProtectionTests {
   @Test("An origin that stops within its content is given up after the time between bytes")
   func betweenBytes() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.originBetweenBytes = .zero
+      $0.origin.timeouts.betweenBytes = .zero
     } origin: { _, connection in
       try await connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nhello")
       _ = await connection.readAll()
@@ -333,7 +333,7 @@ struct OriginProtectionTests {
   @Test("A name that cannot be resolved is reported as such")
   func unknownName() async throws {
     try await ProxyFixture.run {
-      $0.origin = ProxyConfiguration.Address(host: "nowhere.invalid", port: 80)
+      $0.origin.servers = [.init(host: "nowhere.invalid", port: 80)]
     } origin: { _, _ in
       true
     } _: { proxy in

@@ -31,9 +31,9 @@ struct OriginTLSTests {
       let certificate = try await Certificate.shared(in: folder)
       try await ProxyFixture.run(
         {
-          var tls = ProxyConfiguration.OriginTLS()
+          var tls = ProxyConfiguration.Origin.TLS()
           tls.issuersFile = certificate.file.path
-          $0.originTLS = tls
+          $0.origin.tls = tls
           configure(&$0)
         }, logger: logger ?? Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
         encryption: { try certificate.serverContext(server) }, origin: origin, body)
@@ -99,12 +99,12 @@ struct OriginTLSTests {
       let certificate = try await Certificate.shared(in: folder, for: trust.certificate)
       try await ProxyFixture.run(
         {
-          var tls = ProxyConfiguration.OriginTLS()
+          var tls = ProxyConfiguration.Origin.TLS()
           tls.issuersFile = trust.knowsIssuer ? certificate.file.path : nil
           tls.serverName = trust.expects
           tls.acceptsAnyCertificate = trust.acceptsAny
-          $0.origin.host = trust.host
-          $0.originTLS = tls
+          $0.origin.servers = [.init(host: trust.host, port: $0.origin.servers[0].port)]
+          $0.origin.tls = tls
           $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
         }, logger: Logger(label: "test") { _ in log }, encryption: { try certificate.serverContext() }
       ) { _, connection in
@@ -141,8 +141,8 @@ struct OriginTLSTests {
       try await Self.run(
         {
           guard isGiven else { return }
-          $0.originTLS?.certificateFile = client.file.path
-          $0.originTLS?.keyFile = client.key.path
+          $0.origin.tls?.certificateFile = client.file.path
+          $0.origin.tls?.keyFile = client.key.path
         }, logger: Logger(label: "test") { _ in log },
         server: {
           $0.certificateVerification = .noHostnameVerification
@@ -202,8 +202,8 @@ struct OriginTLSTests {
       }
     }
     try await Self.run {
-      $0.origin.port = server.port
-      if peer == .waits { $0.timeouts.connect = .milliseconds(50) }
+      $0.origin.servers = [.init(host: "127.0.0.1", port: server.port)]
+      if peer == .waits { $0.origin.timeouts.connect = .milliseconds(50) }
     } origin: { _, _ in
       false
     } _: { proxy in
@@ -219,18 +219,18 @@ struct OriginTLSTests {
   func files(part: String) async throws {
     try await withTemporaryFolder { folder in
       let certificate = try await Certificate.shared(in: folder)
-      var tls = ProxyConfiguration.OriginTLS()
+      var tls = ProxyConfiguration.Origin.TLS()
       tls.issuersFile = part == "issuers" ? "/does/not/exist.pem" : nil
       tls.certificateFile = part == "certificate" ? "/does/not/exist.pem" : certificate.file.path
       tls.keyFile = part == "key" ? "/does/not/exist.pem" : certificate.key.path
       var configuration = ProxyConfiguration(
         listen: .init(host: "127.0.0.1", port: 0), origin: .init(host: "127.0.0.1", port: 1))
-      configuration.originTLS = tls
+      configuration.origin.tls = tls
       let proxy = CachingProxy(configuration, cache: try HTTPCache(HTTPCache.Configuration(kind: .shared)))
       await #expect {
         try await proxy.run()
       } throws: {
-        "\($0)".hasPrefix("originTLS: cannot read") && "\($0)".contains("/does/not/exist.pem")
+        "\($0)".hasPrefix("origin.tls: cannot read") && "\($0)".contains("/does/not/exist.pem")
       }
     }
   }
@@ -335,7 +335,7 @@ struct OriginTLSTests {
   func abandoned() async throws {
     let large = String(repeating: "x", count: 8 << 20)
     try await Self.run {
-      $0.limits.originConnections = 1
+      $0.origin.limits.connections = 1
     } origin: { request, connection in
       if request.hasPrefix("GET /small ") {
         try await connection.send(ok("hello", Self.notStored))
@@ -404,9 +404,9 @@ struct OriginTLSTests {
       try FileManager.default.copyItem(at: other.file, to: issuers)
       let own = Mutex<String?>(nil)
       try await Self.run {
-        let file = $0.originTLS?.issuersFile
+        let file = $0.origin.tls?.issuersFile
         own.withLock { $0 = file }
-        $0.originTLS?.issuersFile = issuers.path
+        $0.origin.tls?.issuersFile = issuers.path
       } origin: { _, connection in
         try await connection.send(ok("hello", Self.notStored))
         return false

@@ -26,6 +26,7 @@ struct ProxyFixture: Sendable {
     cache configureCache: (inout HTTPCache.Configuration) -> Void = { _ in },
     logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
     encryption: (@Sendable () throws -> NIOSSLContext)? = nil,
+    lookup: @escaping HostLookup = systemHostLookup,
     origin answering: @escaping RawOrigin.Answering,
     _ body: (ProxyFixture) async throws -> Void
   ) async throws {
@@ -34,11 +35,11 @@ struct ProxyFixture: Sendable {
       var configuration = ProxyConfiguration(
         listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
         origin: ProxyConfiguration.Address(host: "127.0.0.1", port: origin.port))
-      configuration.timeouts = .patient
+      configuration.setPatience()
       // A client that closes its half ends a conversation without a time-out.
       configuration.allowsHalfClosure = true
       // Many origins of tests fail on purpose.
-      configuration.limits.originFailures = nil
+      configuration.origin.limits.failures = nil
       configure(&configuration)
       var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
       settings.name = "test"
@@ -49,7 +50,7 @@ struct ProxyFixture: Sendable {
       // One loop, so that lines of the access log are in order. A thread for each proxy would cost the tests their time.
       let proxy = CachingProxy(
         configuration, cache: cache, eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
-        logger: logger)
+        logger: logger, lookup: lookup)
       let running = Task { try await proxy.run() }
       guard let endpoints = await proxy.endpoints() else {
         try await running.value
@@ -81,16 +82,22 @@ struct ProxyFixture: Sendable {
   }
 }
 
-extension ProxyConfiguration.Timeouts {
-  /// The proxy waits as long as a test may take: an idle connection, say, is there still when the test gets its next turn.
+extension ProxyConfiguration {
+  /// Makes the proxy wait as long as a test may take: an idle connection, say, is there still when the test gets its next
+  /// turn.
+  mutating func setPatience() {
+    for path in [\Timeouts.head, \.idle, \.stall, \.drain] { timeouts[keyPath: path] = .seconds(600) }
+    origin.timeouts = .patient
+  }
+}
+
+extension ProxyConfiguration.Origin.Timeouts {
   static var patient: Self {
     var timeouts = Self()
-    for path in [
-      \Self.head, \.idle, \.stall, \.connect, \.response, \.originQueue, \.originProbe, \.expect, \.drain,
-    ] {
+    for path in [\Self.connect, \.firstByte, \.betweenBytes, \.queue, \.probe, \.expect, \.resolve] {
       timeouts[keyPath: path] = .seconds(600)
     }
-    timeouts.originIdle = .seconds(600)
+    timeouts.idle = .seconds(600)
     return timeouts
   }
 }

@@ -186,7 +186,7 @@ struct ResponseTests {
   @Test("A silent origin yields 504")
   func silence() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.response = .zero
+      ($0.origin.timeouts.firstByte, $0.origin.timeouts.betweenBytes) = (.zero, .zero)
     } origin: { _, connection in
       _ = await connection.read(until: "never")
       return false

@@ -219,7 +219,7 @@ struct UpgradeTests {
   @Test("An upgrade request to a silent origin yields 504, to a failing or unreachable one 502")
   func failures() async throws {
     try await ProxyFixture.run {
-      $0.timeouts.response = .zero
+      ($0.origin.timeouts.firstByte, $0.origin.timeouts.betweenBytes) = (.zero, .zero)
     } origin: { _, connection in
       _ = await connection.read(until: "never")
       return false

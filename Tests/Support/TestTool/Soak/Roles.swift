@@ -78,12 +78,13 @@ struct ProxyRole: AsyncParsableCommand {
     var configuration = ProxyConfiguration(
       listen: ProxyConfiguration.Address(host: "127.0.0.1", port: 0),
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: options.origin))
-    configuration.timeouts.response = .milliseconds(options.role.silence)
+    configuration.origin.timeouts.firstByte = .milliseconds(options.role.silence)
+    configuration.origin.timeouts.betweenBytes = .milliseconds(options.role.silence)
     // Failures are drawn at random, so some follow each other.
-    configuration.limits.originFailures = nil
+    configuration.origin.limits.failures = nil
     configuration.http2 = .always
-    if originHttp2 { configuration.originHTTP2 = .always }
-    configuration.limits.idleOriginConnections = EntryPointSizes.idleOriginConnections
+    if originHttp2 { configuration.origin.http2 = .always }
+    configuration.origin.limits.idleConnections = EntryPointSizes.idleOriginConnections
     let cache = try options.cache(.shared)
     let proxy = CachingProxy(
       configuration, cache: cache, logger: Logger(label: "soak") { _ in SwiftLogNoOpLogHandler() })

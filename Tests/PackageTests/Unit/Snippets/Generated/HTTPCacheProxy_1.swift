@@ -12,7 +12,7 @@ private func HTTPCacheProxy_1() async throws {
     let cache = try HTTPCache(.init(kind: .shared, memoryCapacity: 256 << 20))
     var configuration = ProxyConfiguration(
       listen: .init(host: "127.0.0.1", port: 8080), origin: .init(host: "127.0.0.1", port: 8000))
-    configuration.timeouts.response = .seconds(30)
+    configuration.origin.timeouts.firstByte = .seconds(30)
     let proxy = CachingProxy(configuration, cache: cache)
     try await proxy.run()
   }

@@ -4,7 +4,7 @@
 import HTTPCaching
 import NIOCore
 
-extension OriginClient {
+extension OriginServer {
   /// The origin's response to a request for another protocol.
   enum UpgradeResult: Sendable {
     /// The origin has switched; the caller owns the connection.
@@ -51,7 +51,7 @@ extension OriginClient {
   }
 }
 
-extension OriginClient {
+extension OriginServer {
   /// Waits for the place of a new connection.
   private func admit(_ request: HTTPRequest, _ call: OriginCall) async throws {
     try await withTaskCancellationHandler {
