@@ -14,6 +14,7 @@ struct PrometheusText {
     let (statistics, cache) = (context.statistics, context.cache)
     var page = PrometheusText()
     page.gauge("httpcache_build_info", "Version of the proxy.", [("version", HTTPCache.version)], 1)
+    page.process(ProcessFigures())
     page.requests(Figures(statistics))
     page.traffic(statistics)
     page.origin(context.origin.figures, statistics)
@@ -32,6 +33,35 @@ struct PrometheusText {
   }
 
   // MARK: - Metrics
+
+  private mutating func process(_ process: ProcessFigures) {
+    let values: [(name: String, type: String, help: String, value: Double?)] = [
+      (
+        "start_time_seconds", "gauge", "When the process was started, in seconds since 1970.",
+        ProcessFigures.start
+      ),
+      (
+        "cpu_seconds_total", "counter", "Processor time of the process, in user mode and in the kernel.",
+        process.processorSeconds
+      ),
+      (
+        "resident_memory_bytes", "gauge", "Memory of the process in RAM.",
+        process.status.map { Double($0.residentBytes) }
+      ),
+      (
+        "virtual_memory_bytes", "gauge", "Address space of the process.",
+        process.status.map { Double($0.virtualBytes) }
+      ),
+      ("open_fds", "gauge", "File descriptors that are open.", process.descriptors.map { Double($0) }),
+      ("max_fds", "gauge", "File descriptors that may be open.", process.descriptorLimit.map { Double($0) }),
+      ("threads", "gauge", "Threads of the process.", process.status.map { Double($0.threads) }),
+    ]
+    for (name, type, help, value) in values {
+      guard let value else { continue }
+      family("process_" + name, type, help)
+      sample("process_" + name, [], value)
+    }
+  }
 
   private mutating func requests(_ figures: Figures) {
     family(

@@ -3,14 +3,16 @@
 
 import CacheMutex
 
-/// Times, counted in buckets of doubling width from a tenth of a millisecond.
+/// Times, counted in buckets whose bounds are 1, 2 and 5 times the powers of ten from a tenth of a millisecond to 50
+/// seconds: the thresholds that people name.
 package final class LatencyHistogram: Sendable {
   /// The upper bounds of the buckets in microseconds; one more bucket follows the last.
-  package static let bounds: [Int64] = (0..<bucketCount - 1).map { 100 << Int64($0) }
+  package static let bounds: [Int64] = [100, 1000, 10_000, 100_000, 1_000_000, 10_000_000].flatMap {
+    [$0, 2 * $0, 5 * $0]
+  }
 
-  private static let bucketCount = 19
-
-  private let buckets = Mutex((counts: [Int](repeating: 0, count: bucketCount), microseconds: Int64(0)))
+  private let buckets = Mutex(
+    (counts: [Int](repeating: 0, count: bounds.count + 1), microseconds: Int64(0)))
 
   package func record(microseconds: Int64) {
     let index = Self.bucket(of: microseconds)
@@ -22,9 +24,8 @@ package final class LatencyHistogram: Sendable {
 
   /// Returns the first bucket whose bound is not below the time.
   private static func bucket(of microseconds: Int64) -> Int {
-    if microseconds <= 100 { return 0 }
-    let hundreds = (microseconds - 1) / 100
-    return Swift.min(Int64.bitWidth - hundreds.leadingZeroBitCount, bucketCount - 1)
+    // Most are in one of the first.
+    bounds.firstIndex { microseconds <= $0 } ?? bounds.count
   }
 
   package var snapshot: (counts: [Int], microseconds: Int64) { buckets.withLock { $0 } }

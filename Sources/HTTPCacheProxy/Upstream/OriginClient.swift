@@ -178,14 +178,13 @@ final class OriginClient: Sendable {
 
   /// Whether a server responded recently. If that is unknown, connects to it.
   func health() async -> OriginHealth.State {
-    await withTaskGroup { group in
+    let servers = servers
+    if servers.contains(where: { $0.knownHealth == .ready }) { return .ready }
+    return await withTaskGroup { group in
       for server in servers { group.addTask { await server.health() } }
-      var last = OriginHealth.State.unreachable(.destinationUnavailable)
-      for await state in group {
-        last = state
-        if state == .ready { break }
-      }
-      return last
+      var states: [OriginHealth.State] = []
+      for await state in group { states.append(state) }
+      return states.contains(.ready) ? .ready : states.first ?? .unreachable(.destinationUnavailable)
     }
   }
 

@@ -341,12 +341,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
 
   /// Whether the server responded recently. If that is unknown, connects to it; concurrent callers share one attempt.
   func health() async -> OriginHealth.State {
-    let known = state.withLock { state -> OriginHealth.State? in
-      // The probes of the breaker know better than a connection.
-      if let cause = state.breaker.cause { return .unreachable(cause.kind) }
-      return state.health.state(at: now)
-    }
-    if let known { return known }
+    if let known = knownHealth { return known }
     let task = probe.withLock { probe in
       if let probe { return probe }
       let task = Task { [self] in
@@ -359,6 +354,16 @@ final class OriginServer: Sendable, CustomStringConvertible {
       return task
     }
     return await task.value
+  }
+
+  /// Whether the server responded recently; `nil` if that is unknown.
+  var knownHealth: OriginHealth.State? {
+    let now = now
+    return state.withLock { state in
+      // The probes of the breaker know better than a connection.
+      if let cause = state.breaker.cause { return .unreachable(cause.kind) }
+      return state.health.state(at: now)
+    }
   }
 
   /// Returns why the origin accepts no connection; `nil` if it does.

@@ -61,16 +61,31 @@ struct FigureTests {
     #expect(last().0 == 0)
   }
 
-  @Test("A latency is counted in the first bucket that fits")
+  @Test("A latency is counted in the first bucket that fits, in steps of 1, 2 and 5")
   func buckets() {
-    for microseconds: Int64 in [
-      0, 1, 99, 100, 101, 200, 201, 400, 12_345, 100 << 17, (100 << 17) + 1, 1 << 40,
+    for (microseconds, bucket): (Int64, Int) in [
+      (0, 0), (100, 0), (101, 1), (200, 1), (201, 2), (500, 2), (501, 3), (1000, 3), (12_345, 7),
+      (50_000_000, 17), (50_000_001, 18), (1 << 40, 18),
     ] {
       let histogram = LatencyHistogram()
       histogram.record(microseconds: microseconds)
-      let expected =
-        LatencyHistogram.bounds.firstIndex { microseconds <= $0 } ?? LatencyHistogram.bounds.count
-      #expect(histogram.snapshot.counts.firstIndex(of: 1) == expected, "\(microseconds)")
+      #expect(histogram.snapshot.counts.firstIndex(of: 1) == bucket, "\(microseconds)")
+    }
+    #expect(LatencyHistogram.bounds.last == 50_000_000 && LatencyHistogram.bounds.count == 18)
+  }
+
+  @Test("What Linux says of a process is read whatever the name of its program, or not at all")
+  func process() {
+    let fields = "S 1 2 2 0 -1 4194560 10 20 0 0 5 6 0 0 20 0 9 0 4711 123456789 321 18446744073709551615 1"
+    for name in ["httpcache", "a) b (c", ")", "", "\u{FFFD}"] {
+      let status = ProcessFigures.Status("42 (\(name)) \(fields)")
+      #expect(status?.threads == 9 && status?.startTicks == 4711)
+      #expect(status?.virtualBytes == 123_456_789 && status?.pages == 321)
+    }
+    for text in [
+      "", "42 (a)", "42 (a) S 1 2", "42 a \(fields)", "42 (a) " + fields.replacing("321", with: "x"),
+    ] {
+      #expect(ProcessFigures.Status(text) == nil, "\(text)")
     }
   }
 

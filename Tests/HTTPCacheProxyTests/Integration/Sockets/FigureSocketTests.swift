@@ -61,6 +61,20 @@ struct FigureSocketTests {
       for (outcome, count) in bytes {
         #expect(page.samples["httpcache_content_bytes_total{outcome=\"\(outcome)\"}"] == count, "\(outcome)")
       }
+      #expect(try #require(page.samples["process_cpu_seconds_total"]) > 0)
+      #expect(try #require(page.samples["process_open_fds"]) > 5)
+      #expect(
+        try #require(page.samples["process_max_fds"]) >= #require(page.samples["process_open_fds"]))
+      #if os(Linux)
+        #expect(try #require(page.samples["process_resident_memory_bytes"]) > 1e6)
+        #expect(
+          try #require(page.samples["process_virtual_memory_bytes"])
+            > #require(page.samples["process_resident_memory_bytes"]))
+        #expect(try #require(page.samples["process_threads"]) > 1)
+        // Later than this code, and earlier than now.
+        let start = try #require(page.samples["process_start_time_seconds"])
+        #expect(start > 1_700_000_000 && start < Double(SystemCacheClock.shared.now.seconds) + 1)
+      #endif
       #expect(page.samples["httpcache_build_info{version=\"\(HTTPCache.version)\"}"] == 1)
       // With the 304 and the 404; without the connection that the origin closed.
       #expect(page.samples["httpcache_origin_latency_seconds_count"] == 4)
