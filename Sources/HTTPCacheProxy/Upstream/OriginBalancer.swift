@@ -25,7 +25,7 @@ struct OriginBalancer {
   /// How far each server is ahead of its turn.
   private var turns: [Int] = []
 
-  /// Returns the index of a server that gets requests, and was not tried; `nil` if there is none.
+  /// Returns the index of the server for a request; `nil` if each one was tried or gets no requests.
   mutating func choose(from candidates: [Candidate]) -> Int? {
     var choice = candidates.indices.filter { candidates[$0].isAvailable && !candidates[$0].isTried }
     func prefer(_ isPreferred: (Candidate) -> Bool) {

@@ -70,10 +70,6 @@ extension OriginServer {
       retryAfter: settings.value.origin.timeouts.queue.timeAmount.wholeSeconds)
   }
 
-  func refuse(_ waiting: [Waiter], _ error: OriginError) {
-    for waiter in waiting { waiter(.failure(error)) }
-  }
-
   /// - Parameter changes: the number of ``State/changes`` when the connection was made.
   private func checkIn(_ connection: OriginConnection.Handle, _ changes: Int) {
     let (now, link) = (self.now, OriginLink.http1(connection))

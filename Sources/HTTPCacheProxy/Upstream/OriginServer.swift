@@ -128,7 +128,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
     switch result {
     case .success(.reuse(let link)): exchange(request, body, call, link, isReused: true)
     case .success(.connect): sendOnNewConnection(request, body, call, isAwaited: !needsNew)
-    case .failure(let error): fail(call, error, request, body)
+    case .failure(let error): fail(call, error, (request, body))
     }
   }
 
@@ -165,8 +165,8 @@ final class OriginServer: Sendable, CustomStringConvertible {
       }
       call.end(.success(final(reply, call)))
     case .failure(let error):
-      guard let sent = call.takeSent(error.reach) else { return fail(call, error) }
-      guard error.allowsRetry(sent) else { return fail(call, error, sent.request, sent.body) }
+      guard let sent = call.takeSent(error.reach) else { return fail(call, error, nil) }
+      guard error.allowsRetry(sent) else { return fail(call, error, (sent.request, sent.body)) }
       // The server was closing the connection while the request was in flight (RFC 9112 §9.3.1), or refused the stream.
       statistics.originRetries.increment()
       send(sent.request, sent.body, call, isAgain: true, needsNew: sent.needsNew)
@@ -180,14 +180,15 @@ final class OriginServer: Sendable, CustomStringConvertible {
     return OriginError(.failureStatus, "the response has the status \(status)")
   }
 
-  /// Ends a call, unless another server gets the request.
-  private func fail(_ call: OriginCall, _ error: any Error) {
+  /// Ends a call with an error, unless another server gets the request.
+  ///
+  /// - Parameter request: the request and its content; `nil` if its client has left.
+  private func fail(_ call: OriginCall, _ error: any Error, _ request: (HTTPRequest, MessageBody)?) {
     note(error, isCancelled: call.isCancelled)
-    end(call, error)
-  }
-
-  private func end(_ call: OriginCall, _ error: any Error) {
-    (error as? OriginError)?.count(in: statistics)
+    if let error = error as? OriginError {
+      if let (request, body) = request, call.sendAgain(request, body, after: error) { return }
+      error.count(in: statistics)
+    }
     call.end(.failure(error))
   }
 
@@ -195,12 +196,6 @@ final class OriginServer: Sendable, CustomStringConvertible {
   func wasLeft(after cause: OriginError) {
     left.failed(
       cause.kind.rawValue, "\(cause); other servers get the requests that \(location) does not answer")
-  }
-
-  private func fail(_ call: OriginCall, _ error: any Error, _ request: HTTPRequest, _ body: MessageBody) {
-    note(error, isCancelled: call.isCancelled)
-    if let error = error as? OriginError, call.sendAgain(request, body, after: error) { return }
-    end(call, error)
   }
 
   /// Records whether the server responded to a request.
@@ -217,19 +212,16 @@ final class OriginServer: Sendable, CustomStringConvertible {
       errors.wrappingAdd(1, ordering: .relaxed)
       failure = error
     }
-    let (change, waiting): (OriginBreaker.Change, [Waiter]) = state.withLock { state in
+    let change: OriginBreaker.Change = state.withLock { state in
       // The proxy has closed the connections itself.
-      if state.isClosed { return (.none, []) }
+      if state.isClosed { return .none }
       state.health.exchangeEnded(failure?.kind, at: now)
-      guard let failure else { return (state.breaker.answered(at: now), []) }
-      let change = state.breaker.failed(
+      guard let failure else { return state.breaker.answered(at: now) }
+      return state.breaker.failed(
         failure, within: settings.value.origin.timeouts.firstByte.timeAmount, at: now)
-      if case .opened = change { return (change, state.pool.removeWaiting()) }
-      return (change, [])
     }
     if failure == nil { left.recovered() }
-    report(change)
-    if !waiting.isEmpty { refuse(waiting, state.withLock { $0.breaker.refusal(at: now) }) }
+    follow(change)
   }
 
   /// Counts a request to the origin, and records whether the origin responded.
@@ -260,7 +252,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
         }
         exchange(request, body, call, link, isReused: false)
       } catch {
-        fail(call, error, request, body)
+        fail(call, error, (request, body))
       }
     }
   }
@@ -380,7 +372,8 @@ final class OriginServer: Sendable, CustomStringConvertible {
 
   // MARK: - Failures in a row
 
-  private func report(_ change: OriginBreaker.Change) {
+  /// Does what follows from a change of the breaker: after a failed request or a failed check.
+  private func follow(_ change: OriginBreaker.Change) {
     switch change {
     case .none: break
     case .opened(let cause, let probe):
@@ -389,6 +382,8 @@ final class OriginServer: Sendable, CustomStringConvertible {
         "the origin has failed several times in a row: it gets no requests until it answers a probe",
         metadata: ["server": "\(self)", "kind": "\(cause.kind.rawValue)", "error": "\(cause)"])
       sendProbe(at: probe)
+      let (waiting, error) = state.withLock { ($0.pool.removeWaiting(), $0.breaker.refusal(at: now)) }
+      for waiter in waiting { waiter(.failure(error)) }
     case .closed: logger.notice("the origin gets requests again", metadata: ["server": "\(self)"])
     }
   }
@@ -430,7 +425,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
         }
         return state.breaker.probeEnded(result, within: timeout, at: now)
       }
-      report(change)
+      follow(change)
       if let next { sendProbe(at: next) }
     }
   }
@@ -511,7 +506,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
         checkPath: settings.origin.checkPath, at: now)
       return (outcome, change, probe)
     }
-    report(change)
+    follow(change)
     if let probe { sendProbe(at: probe) }
     perform(outcome)
   }

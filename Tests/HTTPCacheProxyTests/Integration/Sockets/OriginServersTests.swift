@@ -8,6 +8,7 @@ import HTTPCaching
 import InMemoryLogging
 import Logging
 import NIOCore
+import NIOHTTP2
 import NIOPosix
 import TestSupport
 import Testing
@@ -158,6 +159,42 @@ struct OriginServersTests {
       #expect(proxy.origin.requests.count + others.reduce(0) { $0 + $1.requests.count } == limit)
     }
     for other in others { await other.stop() }
+  }
+
+  /// What the first server of HTTP/2 does with a stream.
+  enum StreamTrouble: Sendable, CaseIterable { case refuses, resets, closesConnection, sends503 }
+
+  @Test(
+    "With HTTP/2, too, a request goes to the next server if the first has not got it, or if it is safe",
+    arguments: StreamTrouble.allCases, ["GET", "POST"])
+  func nextWithHTTP2(trouble: StreamTrouble, method: String) async throws {
+    try await OriginFixture.run { stream in
+      try await stream.answer("hello", [("cache-control", "no-store")])
+    } _: { (healthy: OriginFixture) in
+      try await OriginFixture.run {
+        $0.origin.servers[0].weight = 1000
+        $0.origin.servers += healthy.proxy.proxy.configuration.origin.servers
+        $0.origin.failureStatuses = [503]
+      } origin: { stream in
+        switch trouble {
+        case .refuses: try await stream.reset(.refusedStream)
+        case .resets: try await stream.reset(.internalError)
+        case .closesConnection: try await stream.closeConnection()
+        case .sends503:
+          try await stream.send([(":status", "503"), ("content-length", "0")], endsStream: true)
+        }
+      } _: { (fixture: OriginFixture) in
+        let answer = try await fixture.proxy.exchange(
+          "\(method) / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        let isAnswered = method == "GET" || trouble == .refuses
+        let failure = trouble == .sends503 ? "503" : "502"
+        expect(answer, startsWith: "HTTP/1.1 \(isAnswered ? "200" : failure) ")
+        #expect(healthy.requests.all.count == (isAnswered ? 1 : 0))
+        #expect(try await fixture.metric("httpcache_origin_failovers_total") == (isAnswered ? 1 : 0))
+        // A refused stream is sent again to the same server first, which has not looked at it.
+        #expect(fixture.requests.all.count == (trouble == .refuses ? 3 : 1))
+      }
+    }
   }
 
   @Test("If no server answers, a stale response is served", arguments: [true, false])
