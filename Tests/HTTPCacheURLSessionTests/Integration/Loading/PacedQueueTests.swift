@@ -110,7 +110,13 @@
       let queue = PacedQueue(patience: 600)
       let done = Mutex<[Int]>([])
       let begin = Wait()
-      queue.addOperation { begin.call() }
+      // The calls that are added while this one runs are one batch. Before it runs, they could be in the batch of this one.
+      await withCheckedContinuation { isRunning in
+        queue.addOperation {
+          isRunning.resume()
+          begin.call()
+        }
+      }
       for number in 1...5 {
         queue.addOperation {
           queue.postpone { done.withLock { $0.append(-number) } }
