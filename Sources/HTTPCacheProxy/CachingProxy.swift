@@ -153,13 +153,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
   private func serve(on group: any EventLoopGroup, _ log: AccessLog?) async throws {
     loops.withLock { $0 = Array(group.makeIterator()) }
     defer { loops.withLock { $0 = [] } }
-    let origin = OriginClient(
-      settings.origin, group: group, statistics: statistics, transit: cache.transit, logger: logger,
-      lookup: lookup)
-    settings.onChange { [weak origin, settings] _ in origin?.update(settings.origin) }
     let context = ProxyContext(
-      settings, cache: cache, origin: origin, group: group, statistics: statistics, logger: logger,
-      accessLog: log)
+      settings, cache: cache, group: group, statistics: statistics, logger: logger, accessLog: log,
+      lookup: lookup)
     // Fetches may continue for other users of the cache.
     defer { context.executors.close() }
     let looking = look(at: context, on: group.next())
@@ -197,7 +193,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
       await passEventLoops()
       await administration.closeConnections()
       await connections.drain(within: .zero)
-      await origin.close()
+      await context.sites.close()
       throw error
     }
     func text(_ sockets: [ListeningSocket]) -> String {
@@ -207,7 +203,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
       "serving",
       metadata: [
         "listen": "\(text(clients))",
-        "origin": "\(configuration.origin)",
+        "origin":
+          "\(configuration.sites.map { $0.name.isEmpty ? "\($0.origin)" : "\($0.name): \($0.origin)" }.joined(separator: "; "))",
         "admin": "\(text(admin))",
       ])
     let untaken = InheritedSockets.untakenOfProcess
@@ -245,7 +242,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     for server in admin { await server.close() }
     await passEventLoops()
     await administration.closeConnections()
-    await origin.close()
+    await context.sites.close()
   }
 
   /// Waits until each event loop has done its earlier tasks: accepted connections are then in its table.
@@ -255,12 +252,12 @@ public final class CachingProxy: ServiceLifecycle.Service {
 
   /// Reads the counters every few seconds: for the figures of the last minute, and for failed reads of the disk.
   private func look(at context: ProxyContext, on loop: any EventLoop) -> RepeatedTask {
-    let (recent, statistics) = (context.recent, context.statistics)
+    let sites = context.sites
     let disk = DiskWatch(context.cache.store, logger)
     return loop.scheduleRepeatedTask(
       initialDelay: .seconds(RecentFigures.interval), delay: .seconds(RecentFigures.interval)
     ) { _ in
-      recent.note(Figures(statistics))
+      for site in sites.table.sites { site.recent.note(Figures(site.statistics)) }
       disk.look()
     }
   }
@@ -316,7 +313,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   }
 
   /// Applies the settings that can change while the proxy serves: `limits`, `timeouts`, `adminToken`, `trustedPeers`,
-  /// `trustsUnixPeers`, `trustedFields`, `origin`, and `tls` if it is set already. The rest of `configuration` is ignored. Files of certificates and keys are read again.
+  /// `trustsUnixPeers`, `trustedFields`, `sites`, and `tls` if it is set already. The rest of `configuration` is ignored. Files of certificates and keys are read again.
   ///
   /// Limits of a request's head and of streams, trusted peers, and the time-outs of a connection to the origin apply to connections
   /// made from then on.
@@ -330,9 +327,10 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// Logs until when the certificates for clients are valid, as a warning if that is soon, and whether that of the origin is
   /// not checked.
   private func logCertificates() {
-    if settings.value.origin.tls?.acceptsAnyCertificate == true {
+    for site in settings.value.sites where site.origin.tls?.acceptsAnyCertificate == true {
       logger.warning(
-        "the proxy accepts any certificate of the origin: its connections can be read and changed")
+        "the proxy accepts any certificate of the origin: its connections can be read and changed",
+        metadata: site.name.isEmpty ? nil : ["site": "\(site.name)"])
     }
     let now = SystemCacheClock.shared.now.seconds
     for certificate in settings.encryption.clients?.certificates ?? [] {

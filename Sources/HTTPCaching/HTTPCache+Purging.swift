@@ -64,7 +64,7 @@ extension HTTPCache {
     switch selection.extent {
     case .target(let target, let keepingPins):
       return Selection(.target(responses.keyed(target), keepingPins: keepingPins), in: place)
-    case .patterns: return Selection(selection.extent, in: place)
+    case .patterns, .site: return Selection(selection.extent, in: place)
     case .origin(let target, let group):
       let target = responses.keyed(target)
       if place != .everyPartition { return Selection(.origin(target, group: group), in: place) }

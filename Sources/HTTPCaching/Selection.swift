@@ -30,6 +30,7 @@ extension HTTPCache {
       /// - Parameter keepingPins: whether the responses that follow are pinned if these are.
       case target(TargetURI, keepingPins: Bool)
       case patterns([TargetPattern])
+      case site(SiteSelection)
       /// Responses of an origin, or those in a group of it, as the group is named in fields.
       case origin(TargetURI, group: String?)
       case groupsOfAnyOrigin([String])
@@ -41,7 +42,7 @@ extension HTTPCache {
       case all
     }
 
-    /// Where a target, a pattern or an origin is selected.
+    /// Where a target, a pattern, a site or an origin is selected.
     enum Place: Hashable, Sendable {
       /// Where the cache's configuration and its rules say.
       case unresolved
@@ -72,6 +73,15 @@ extension HTTPCache {
     /// All responses whose target URIs match at least one of these patterns.
     public static func patterns(_ patterns: [TargetPattern], partition: String? = nil) -> Selection {
       Selection(.patterns(patterns), partition: partition)
+    }
+
+    /// All responses that belong to a site.
+    ///
+    /// - Parameters:
+    ///   - position: its position in the table.
+    ///   - table: all sites, as others may have a part of its hosts and paths.
+    package static func site(_ position: Int, in table: SiteTable) -> Selection {
+      Selection(.site(SiteSelection(table: table, scope: position)))
     }
 
     /// All responses in a group of an origin (RFC 9875 §2.1), and those with a tag of that name: one of the values of
@@ -134,6 +144,13 @@ extension HTTPCache {
   }
 }
 
+/// One of several sites.
+struct SiteSelection: Hashable, Sendable {
+  let table: SiteTable
+  /// Its position in the table.
+  let scope: Int
+}
+
 // What follows needs a selection as the cache has resolved it: with a place, the targets that stand for their equivalents,
 // and origins as scopes. In every partition, scopes are those without a partition.
 extension HTTPCache.Selection {
@@ -162,7 +179,7 @@ extension HTTPCache.Selection {
     case .scopes(let scopes): scopes
     case .origin(let target, let group): [CacheKey(target, partition: ownPartition).scope(group: group)]
     case .partition(let name): [CacheKey.scope(ofPartition: name)]
-    case .target, .patterns, .groupsOfAnyOrigin, .since, .before, .all: []
+    case .target, .patterns, .site, .groupsOfAnyOrigin, .since, .before, .all: []
     }
   }
 
@@ -171,7 +188,7 @@ extension HTTPCache.Selection {
     if isInEveryPartition { return true }
     return switch extent {
     case .target, .scopes, .origin, .partition: false
-    case .patterns, .groupsOfAnyOrigin, .since, .before, .all: true
+    case .patterns, .site, .groupsOfAnyOrigin, .since, .before, .all: true
     }
   }
 
@@ -192,6 +209,7 @@ extension HTTPCache.Selection {
     case .target(let target, _): return keyCoverage([Array(target.text.utf8)]) { $0.isOf(target) }
     case .patterns(let patterns):
       return keyCoverage(patterns.map(\.beginning)) { key in patterns.contains { key.isMeant(by: $0) } }
+    case .site(let site): return keyCoverage([Array("http".utf8)]) { $0.isOf(site) }
     case .groupsOfAnyOrigin(let names):
       let groups = Set(names.map { Array($0.utf8)[...] })
       return { _, scopes in

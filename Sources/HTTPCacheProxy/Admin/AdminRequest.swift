@@ -68,26 +68,43 @@ struct AdminRequest: Sendable {
         type: "text/plain; version=0.0.4; charset=utf-8",
         text: PrometheusText.of(context))
     case "/status", "/":
-      return Answer(type: "text/html; charset=utf-8", text: StatusPage.html(context))
+      guard let page = StatusPage.html(context, query: query) else {
+        return Answer(status: 404, text: "No such site.\n")
+      }
+      return Answer(type: "text/html; charset=utf-8", text: page)
     default:
       return Answer(status: 404, text: "Not found. Use /status, /metrics, /health, /ready or /purge.\n")
     }
   }
 
-  /// Whether clients get responses: the proxy serves, and its origin responds.
+  /// Whether clients get responses: the proxy serves, and the origin of at least one site responds.
   private func readiness() async -> Answer {
     if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
-    switch await context.origin.health() {
-    case .ready:
-      // The proxy serves all the same, and must not leave the balancer together with all others.
-      let isAlone = context.cache.sharedTierStatistics?.isAvailable == false
-      return Answer(text: isAlone ? "ready; the shared tier is unavailable\n" : "ready\n")
-    case .unreachable(.proxyInternalError):
-      return Answer(
-        status: 503, text: "the proxy cannot connect to the origin: it has no file descriptor left\n")
-    case .unreachable(let kind):
-      return Answer(status: 503, text: "the origin does not answer: \(kind.rawValue)\n")
+    let sites = context.sites.table.sites
+    let states = await withTaskGroup { group in
+      for (index, site) in sites.enumerated() { group.addTask { (index, await site.origin.health()) } }
+      var states: [Int: OriginHealth.State] = [:]
+      for await (index, state) in group { states[index] = state }
+      return states
     }
+    var notes: [String] = []
+    for (index, site) in sites.enumerated() {
+      guard case .unreachable(let kind)? = states[index] else { continue }
+      let origin = site.name.isEmpty ? "the origin" : "the origin of \(site.name)"
+      notes.append(
+        kind == .proxyInternalError
+          ? "the proxy cannot connect to \(origin): it has no file descriptor left"
+          : "\(origin) does not answer: \(kind.rawValue)")
+    }
+    // One site must not keep the clients of the others away.
+    guard notes.count < sites.count else {
+      return Answer(status: 503, text: notes.joined(separator: "; ") + "\n")
+    }
+    // The proxy serves all the same, and must not leave the balancer together with all others.
+    if context.cache.sharedTierStatistics?.isAvailable == false {
+      notes.append("the shared tier is unavailable")
+    }
+    return Answer(text: (["ready"] + notes).joined(separator: "; ") + "\n")
   }
 
   private func notAllowed(_ methods: String) -> Answer {

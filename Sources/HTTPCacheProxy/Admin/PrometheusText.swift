@@ -15,20 +15,24 @@ struct PrometheusText {
     var page = PrometheusText()
     page.gauge("httpcache_build_info", "Version of the proxy.", [("version", HTTPCache.version)], 1)
     page.process(ProcessFigures())
-    page.requests(Figures(statistics))
+    let table = context.sites.table
+    // Without a name, what counts for no site has no label.
+    let counted =
+      table.sites + [table.unassigned].filter { other in !table.sites.contains { $0 === other } }
+    page.requests(counted)
     page.traffic(statistics)
-    page.origin(context.origin.figures, statistics)
+    page.origin(table.sites)
     page.objects(cache)
     page.cache(statistics.cache)
     page.rules(cache.ruleCounts)
     page.store(cache.store)
     if let shared = cache.sharedTierStatistics { page.sharedTier(shared) }
     page.histogram(
-      "httpcache_latency_seconds", "Time from a request's head to the head of its response.",
-      statistics.latency)
+      "httpcache_latency_seconds", "Time from a request's head to the head of its response.", counted,
+      \.latency)
     page.histogram(
       "httpcache_origin_latency_seconds",
-      "Time from the start of a fetch to the head of the origin's response.", statistics.originLatency)
+      "Time from the start of a fetch to the head of the origin's response.", table.sites, \.originLatency)
     return page.text
   }
 
@@ -63,39 +67,35 @@ struct PrometheusText {
     }
   }
 
-  private mutating func requests(_ figures: Figures) {
+  private mutating func requests(_ sites: [ServedSite]) {
+    let figures = sites.map { ($0.label, Figures($0.statistics)) }
     family(
       "httpcache_requests_total", "counter",
       "Requests answered, by source of the response and class of status.")
-    for outcome in RequestOutcome.allCases {
-      let counts = ResponseTable.classes.map { ($0, figures.requests(outcome, statusClass: $0)) }
-      // 2xx is always present: a rate needs an initial zero.
-      for (statusClass, count) in counts where count > 0 || statusClass == 2 {
-        sample(
-          "httpcache_requests_total", [("outcome", outcome.rawValue), ("status", "\(statusClass)xx")], count)
+    for (site, figures) in figures {
+      for outcome in RequestOutcome.allCases {
+        let counts = ResponseTable.classes.map { ($0, figures.requests(outcome, statusClass: $0)) }
+        // 2xx is always present: a rate needs an initial zero.
+        for (statusClass, count) in counts where count > 0 || statusClass == 2 {
+          sample(
+            "httpcache_requests_total",
+            [("outcome", outcome.rawValue), ("status", "\(statusClass)xx")] + site, count)
+        }
       }
     }
     family(
       "httpcache_content_bytes_total", "counter", "Bytes of content sent, by source of the response.")
-    for outcome in RequestOutcome.allCases {
-      sample(
-        "httpcache_content_bytes_total", [("outcome", outcome.rawValue)], figures.contentBytes(outcome))
+    for (site, figures) in figures {
+      for outcome in RequestOutcome.allCases {
+        sample(
+          "httpcache_content_bytes_total", [("outcome", outcome.rawValue)] + site,
+          figures.contentBytes(outcome))
+      }
     }
   }
 
   private mutating func traffic(_ statistics: ProxyStatistics) {
     counter("httpcache_responses_aborted_total", "Responses that ended early.", statistics.aborted.value)
-    counter(
-      "httpcache_origin_requests_total", "Requests to the origin.", statistics.originRequests.value)
-    counter(
-      "httpcache_origin_errors_total", "Requests to the origin without a response.",
-      statistics.originErrors.value)
-    counter(
-      "httpcache_origin_retries_total", "Requests repeated on a new connection.",
-      statistics.originRetries.value)
-    counter(
-      "httpcache_origin_failovers_total", "Requests sent to another server, because one did not answer.",
-      statistics.originFailovers.value)
     counter("httpcache_upgrades_total", "Connections that became tunnels.", statistics.upgrades.value)
     counter(
       "httpcache_sent_bytes_total", "Bytes sent to clients, heads included.", statistics.bytesSent.value)
@@ -134,32 +134,81 @@ struct PrometheusText {
       "Lines of the access log that were dropped.", statistics.logLinesDropped.value)
   }
 
-  private mutating func origin(_ servers: [OriginServer.Figures], _ statistics: ProxyStatistics) {
-    func sum(_ value: (OriginServer.Figures) -> Int) -> Int { servers.reduce(0) { $0 + value($1) } }
-    gauge(
-      "httpcache_origin_connections", "Connections to the origin: in use, idle, and as tunnels.",
-      sum(\.connections))
-    gauge(
-      "httpcache_origin_streams", "Requests in flight on connections of HTTP/2 to the origin.", sum(\.streams)
-    )
-    gauge(
-      "httpcache_origin_waiting_requests", "Requests that wait for a connection to the origin.",
-      sum(\.waiting))
-    gauge(
-      "httpcache_origin_available", "1 if a server of the origin gets requests, 0 after failures in a row.",
-      servers.contains { $0.cause == nil } ? 1 : 0)
+  private mutating func origin(_ sites: [ServedSite]) {
+    let figures = sites.map { ($0, servers: $0.origin.figures) }
+    for (name, help, value) in Self.originMetrics {
+      family(name, "counter", help)
+      for site in sites { sample(name, site.label, value(site.statistics)) }
+    }
+    for (name, help, value) in Self.connectionMetrics {
+      family(name, "gauge", help)
+      for (site, servers) in figures {
+        sample(name, site.label, servers.reduce(0) { $0 + value($1) })
+      }
+    }
+    family(
+      "httpcache_origin_available", "gauge",
+      "1 if a server of the origin gets requests, 0 after failures in a row.")
+    for (site, servers) in figures {
+      sample("httpcache_origin_available", site.label, servers.contains { $0.cause == nil } ? 1 : 0)
+    }
     for (name, type, help, value) in Self.serverMetrics {
       family(name, type, help)
-      for server in servers { sample(name, [("server", server.name)], value(server)) }
+      for (site, servers) in figures {
+        for server in servers { sample(name, [("server", server.name)] + site.label, value(server)) }
+      }
     }
-    counter(
-      "httpcache_origin_outages_total", "Times that the origin got no more requests after failures in a row.",
-      statistics.originOutages.value)
     family(
       "httpcache_origin_refused_total", "counter", "Requests that were not sent to the origin, by reason.")
-    sample("httpcache_origin_refused_total", [("reason", "limit")], statistics.originLimited.value)
-    sample("httpcache_origin_refused_total", [("reason", "unavailable")], statistics.originUnavailable.value)
+    for site in sites {
+      for (reason, count) in [
+        ("limit", site.statistics.originLimited), ("unavailable", site.statistics.originUnavailable),
+      ] {
+        sample("httpcache_origin_refused_total", [("reason", reason)] + site.label, count.value)
+      }
+    }
   }
+
+  /// The counts of the origin of each site.
+  private static let originMetrics: [(name: String, help: String, value: @Sendable (SiteStatistics) -> Int)] =
+    [
+      (
+        "httpcache_origin_requests_total", "Requests to the origin.", { $0.originRequests.value }
+      ),
+      (
+        "httpcache_origin_errors_total", "Requests to the origin without a response.",
+        { $0.originErrors.value }
+      ),
+      (
+        "httpcache_origin_retries_total", "Requests repeated on a new connection.",
+        { $0.originRetries.value }
+      ),
+      (
+        "httpcache_origin_failovers_total",
+        "Requests sent to another server, because one did not answer.", { $0.originFailovers.value }
+      ),
+      (
+        "httpcache_origin_outages_total",
+        "Times that the origin got no more requests after failures in a row.", { $0.originOutages.value }
+      ),
+    ]
+
+  /// The connections of the servers of each origin.
+  private static let connectionMetrics:
+    [(name: String, help: String, value: @Sendable (OriginServer.Figures) -> Int)] = [
+      (
+        "httpcache_origin_connections", "Connections to the origin: in use, idle, and as tunnels.",
+        { $0.connections }
+      ),
+      (
+        "httpcache_origin_streams", "Requests in flight on connections of HTTP/2 to the origin.",
+        { $0.streams }
+      ),
+      (
+        "httpcache_origin_waiting_requests", "Requests that wait for a connection to the origin.",
+        { $0.waiting }
+      ),
+    ]
 
   /// The metrics of each server of the origin.
   private static let serverMetrics:
@@ -279,17 +328,22 @@ struct PrometheusText {
     sample(name, labels, value)
   }
 
-  private mutating func histogram(_ name: String, _ help: String, _ histogram: LatencyHistogram) {
-    let (counts, microseconds) = histogram.snapshot
+  private mutating func histogram(
+    _ name: String, _ help: String, _ sites: [ServedSite],
+    _ histogram: KeyPath<SiteStatistics, LatencyHistogram>
+  ) {
     family(name, "histogram", help)
-    var sum = 0
-    for (bound, count) in zip(LatencyHistogram.bounds, counts) {
-      sum += count
-      sample(name + "_bucket", [("le", "\(Double(bound) / 1e6)")], sum)
+    for site in sites {
+      let (counts, microseconds) = site.statistics[keyPath: histogram].snapshot
+      var sum = 0
+      for (bound, count) in zip(LatencyHistogram.bounds, counts) {
+        sum += count
+        sample(name + "_bucket", [("le", "\(Double(bound) / 1e6)")] + site.label, sum)
+      }
+      sum += counts.last ?? 0
+      sample(name + "_bucket", [("le", "+Inf")] + site.label, sum)
+      sample(name + "_sum", site.label, Double(microseconds) / 1e6)
+      sample(name + "_count", site.label, sum)
     }
-    sum += counts.last ?? 0
-    sample(name + "_bucket", [("le", "+Inf")], sum)
-    sample(name + "_sum", [], Double(microseconds) / 1e6)
-    sample(name + "_count", [], sum)
   }
 }

@@ -55,7 +55,7 @@ struct PurgeRequest: Sendable {
           POST /purge?url=http://HOST/PATH, as clients use it; repeat url, or send one URL per line as the content
           POST /purge?prefix=http://HOST/PATH or ?glob=http://HOST/*.css; both may be repeated
           POST /purge?tag=NAME or ?group=NAME for all hosts; repeat them, or add host=HOST or origin=http://HOST/ for one
-          POST /purge?origin=http://HOST/ or ?host=HOST, ?since=SECONDS for what was stored since then (Unix time), or ?all
+          POST /purge?origin=http://HOST/ or ?host=HOST, ?site=NAME, ?since=SECONDS for what was stored since then (Unix time), or ?all
           With soft, stored responses become stale instead of being removed: POST /purge?all&soft
 
           """)
@@ -66,8 +66,8 @@ struct PurgeRequest: Sendable {
 
   private func purge() throws(Fault) -> Purge {
     var (targets, patterns, groups) = ([TargetURI](), [TargetPattern](), [String]())
-    var (origins, isAll, isSoft) = ([TargetURI](), false, false)
-    var since: HTTPCache.Selection?
+    var (origins, isSoft) = ([TargetURI](), false)
+    var whole: [(name: String, HTTPCache.Selection)] = []
     let parameters = try Self.parameters(query[...]) + contentParameters()
     for (name, value) in parameters {
       switch name {
@@ -91,8 +91,9 @@ struct PurgeRequest: Sendable {
         else {
           throw Fault("since: expected seconds since 1970, found '\(value.prefix(200))'.")
         }
-        since = .since(Timestamp(seconds: time))
-      case "all": isAll = try Self.flag(value, name)
+        whole.append((name, .since(Timestamp(seconds: time))))
+      case "site": whole.append((name, try site(value)))
+      case "all": if try Self.flag(value, name) { whole.append((name, .all)) }
       case "soft": isSoft = try Self.flag(value, name)
       default: throw Fault("unknown parameter '\(name)'.")
       }
@@ -117,20 +118,27 @@ struct PurgeRequest: Sendable {
       guard groups.isEmpty else { throw Fault("tag and group cannot be combined with prefix or glob.") }
       selections.append(.patterns(patterns))
     }
-    if let since {
+    for (name, selection) in whole {
       guard selections.isEmpty else {
-        throw Fault("since cannot be combined with other parameters than soft.")
+        throw Fault("\(name) cannot be combined with other parameters than soft.")
       }
-      selections = [since]
-    }
-    if isAll {
-      guard selections.isEmpty else { throw Fault("all cannot be combined with other parameters than soft.") }
-      selections = [.all]
+      selections.append(selection)
     }
     guard !selections.isEmpty else {
-      throw Fault("expected url, prefix, glob, tag, group, origin, host, since or all.")
+      throw Fault("expected url, prefix, glob, tag, group, origin, host, site, since or all.")
     }
     return Purge(selections: selections, isSoft: isSoft, description: Self.summary(parameters))
+  }
+
+  private func site(_ name: String) throws(Fault) -> HTTPCache.Selection {
+    let table = context.sites.table
+    guard !name.isEmpty, let position = table[name] else {
+      let names = table.sites.map(\.name).filter { !$0.isEmpty }.joined(separator: ", ")
+      throw Fault(
+        "site: expected \(names.isEmpty ? "no such parameter: the sites have no names" : "one of \(names)"), found '\(name.prefix(200))'."
+      )
+    }
+    return .site(position, in: table.scopes)
   }
 
   /// Returns the parameters for the log.

@@ -7,11 +7,27 @@ import HTTPCaching
 
 /// The status page: one document without scripts or external resources.
 enum StatusPage {
-  static func html(_ context: ProxyContext) -> String {
+  /// - Parameter query: `site=` and a name, for the page of one site.
+  /// - Returns: `nil` if there is no such site.
+  static func html(_ context: ProxyContext, query: Substring = "") -> String? {
+    let table = context.sites.table
+    guard query.hasPrefix("site=") else { return html(context, table.sites, and: table.unassigned) }
+    return table[String(query.dropFirst(5))].map { html(context, [table.sites[$0]]) }
+  }
+
+  /// - Parameter unassigned: what requests without a site count for.
+  private static func html(
+    _ context: ProxyContext, _ sites: [ServedSite], and unassigned: ServedSite? = nil
+  ) -> String {
     let (statistics, store) = (context.statistics, context.cache.store)
     let (usage, capacity) = (store.usage, store.capacity)
-    let all = Figures(statistics)
-    let (last, seconds) = context.recent.last(all)
+    let counted = sites + [unassigned].compactMap(\.self).filter { other in !sites.contains { $0 === other } }
+    var (all, last, seconds) = (Figures(), Figures(), Int64(0))
+    for site in counted {
+      let figures = Figures(site.statistics)
+      let recent = site.recent.last(figures)
+      (all, last, seconds) = (all + figures, last + recent.figures, Swift.max(seconds, recent.seconds))
+    }
     /// Returns a row with the figures of the last minute and of all time.
     func both(_ name: String, _ value: (Figures) -> String) -> String { row(name, value(last), value(all)) }
     let hits: [RequestOutcome] = [.hit, .stale]
@@ -39,22 +55,22 @@ enum StatusPage {
       table{border-collapse:collapse;width:100%}td,th{padding:.15rem 0;border-bottom:1px solid #ddd}
       th{text-align:left}td+td,th+th{text-align:right;width:9rem;font-variant-numeric:tabular-nums}
       @media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}td,th{border-color:#444}}
-      </style></head><body><h1>\(escaped(context.configuration.name)) in front of \(escaped("\(context.settings.value.origin)"))</h1>
+      </style></head><body><h1>\(escaped(heading(context, sites)))</h1>\(sites.count > 1 ? overview(sites) : "")
       \(table("Shares of the requests that were not refused", now, [shares]))
       \(table("Requests by outcome", now, outcomes))
       \(table("Latency to the head of the response", now, latency))
       \(table("Latency of the origin to the head of its response", now, originLatency))
       \(table("Traffic", now, [
-        both("sent to clients") { bytes($0.sentBytes) },
+        both("content sent to clients") { bytes($0.sentBytes) },
         both("requests to the origin") { "\($0.originRequests)" },
         both("requests without a response") { "\($0.originErrors)" },
       ]))
       <h2>Now</h2><table>\(row("clients connected", "\(statistics.openConnections)"))\
-      \(row("requests refused at the limit, after failures of the origin", "\(statistics.originLimited.value), \(statistics.originUnavailable.value)"))\
+      \(row("requests refused at the limit, after failures of the origin", "\(counted.reduce(0) { $0 + $1.statistics.originLimited.value }), \(counted.reduce(0) { $0 + $1.statistics.originUnavailable.value })"))\
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
       \(context.cache.sharedTierStatistics.map { shared($0) } ?? "")\
-      </table>\(servers(context.origin.figures))\(rules(context.cache.ruleCounts))<p>httpcache \(HTTPCache.version)</p></body></html>
+      </table>\(sites.map { servers($0) }.joined())\(rules(context.cache.ruleCounts))<p>httpcache \(HTTPCache.version)</p></body></html>
       """
   }
 
@@ -64,9 +80,34 @@ enum StatusPage {
       + counts.map { row($0.name, "\($0.requests)") }.joined() + "</table>"
   }
 
-  private static func servers(_ servers: [OriginServer.Figures]) -> String {
+  private static func heading(_ context: ProxyContext, _ sites: [ServedSite]) -> String {
+    let name = context.configuration.name
+    guard let site = sites.first, sites.count == 1 else { return "\(name) in front of \(sites.count) sites" }
+    let servers = site.origin.figures.map(\.name).joined(separator: ", ")
+    return (site.name.isEmpty ? name : "\(site.name) on \(name)") + " in front of \(servers)"
+  }
+
+  /// The sites of the last minute, with links to their own pages.
+  private static func overview(_ sites: [ServedSite]) -> String {
+    let heads = ["requests", "hit ratio", "failed", "99% within"].map { "<th>\($0)</th>" }.joined()
+    return "<table><tr><th><h2>Sites</h2></th>\(heads)</tr>"
+      + sites.map { site in
+        let last = site.recent.last(Figures(site.statistics)).figures
+        let requests = RequestOutcome.allCases.reduce(0) { $0 + last.requests($1) }
+        let name = escaped(site.name)
+        return "<tr><td><a href=\"?site=\(name)\">\(name)</a></td>"
+          + [
+            "\(requests)", percent(last.share(of: [.hit, .stale]).requests), "\(last.requests(.failed))",
+            milliseconds(LatencyHistogram.quantile(0.99, of: last.latency)),
+          ].map { "<td>\($0)</td>" }.joined() + "</tr>"
+      }.joined() + "</table>"
+  }
+
+  private static func servers(_ site: ServedSite) -> String {
+    let servers = site.origin.figures
     let heads = ["server of the origin", "state", "connections", "waiting", "requests", "failed"]
-    return "<h2>Origin</h2><table><tr>" + heads.map { "<th>\($0)</th>" }.joined() + "</tr>"
+    return "<h2>\(escaped(site.name.isEmpty ? "Origin" : "Origin of \(site.name)"))</h2><table><tr>"
+      + heads.map { "<th>\($0)</th>" }.joined() + "</tr>"
       + servers.map { server in
         row(
           server.name,

@@ -8,11 +8,17 @@ import TransportSecurity
 final class CurrentConfiguration: Sendable {
   /// What encrypts new connections; `nil` if nothing does.
   struct Encryption: Sendable {
-    var origin: ClientContext?
-    /// For connections to the origin that become tunnels, which HTTP/2 does not have.
-    var originTunnels: ClientContext?
+    /// For the origin of each site, in their order.
+    var origins: [Origin] = []
     var clients: ServerContext?
     var administrators: ServerContext?
+  }
+
+  /// What encrypts new connections to an origin; `nil` if nothing does.
+  struct Origin: Sendable {
+    var plain: ClientContext?
+    /// For connections that become tunnels, which HTTP/2 does not have.
+    var tunnels: ClientContext?
   }
 
   private struct State {
@@ -31,11 +37,19 @@ final class CurrentConfiguration: Sendable {
 
   var encryption: Encryption { state.withLock { $0.encryption } }
 
-  var origin: OriginSettings {
+  /// The sites, and what the connections to their origins need.
+  var sites: [(site: ProxyConfiguration.Site, origin: OriginSettings)] {
     state.withLock { state in
-      OriginSettings(
-        origin: state.value.origin, heads: state.value.limits.head, name: state.value.name,
-        encryption: state.encryption.origin, tunnelEncryption: state.encryption.originTunnels)
+      state.value.sites.enumerated().map { index, site in
+        // Without files there is nothing to encrypt with yet.
+        let encryption = index < state.encryption.origins.count ? state.encryption.origins[index] : Origin()
+        return (
+          site,
+          OriginSettings(
+            origin: site.origin, host: site.host, heads: state.value.limits.head, name: state.value.name,
+            encryption: encryption.plain, tunnelEncryption: encryption.tunnels)
+        )
+      }
     }
   }
 
@@ -54,13 +68,16 @@ final class CurrentConfiguration: Sendable {
         throw ProxyConfiguration.ValidationError("\(name): \(error)")
       }
     }
-    if let tls = configuration.origin.tls {
+    encryption.origins = try configuration.sites.map { site in
+      guard let tls = site.origin.tls else { return Origin() }
       func context(_ protocols: [String]) throws -> ClientContext {
-        try read("origin.tls") { () throws(TLSFault) in try ClientContext(tls.client(protocols)) }
+        try read(site.name.isEmpty ? "origin.tls" : "sites: \(site.name): tls") { () throws(TLSFault) in
+          try ClientContext(tls.client(protocols))
+        }
       }
-      encryption.originTunnels = try context([])
-      encryption.origin =
-        configuration.origin.http2 == .never ? encryption.originTunnels : try context(["h2", "http/1.1"])
+      let tunnels = try context([])
+      return Origin(
+        plain: site.origin.http2 == .never ? tunnels : try context(["h2", "http/1.1"]), tunnels: tunnels)
     }
     if let tls = configuration.tls {
       let protocols = configuration.http2 == .never ? ["http/1.1"] : ["h2", "http/1.1"]
@@ -80,13 +97,13 @@ final class CurrentConfiguration: Sendable {
   /// Applies the settings that can change while the proxy serves.
   func update(_ configuration: ProxyConfiguration) throws {
     var value = value
-    value.origin = configuration.origin
+    value.sites = configuration.sites
     if value.tls != nil, let tls = configuration.tls { value.tls = tls }
     // Outside the lock: it reads files.
     let (tls, encryption) = (value.tls, try Self.encryption(value))
     let observers = try state.withLock { state in
       value = state.value
-      (value.origin, value.tls) = (configuration.origin, tls)
+      (value.sites, value.tls) = (configuration.sites, tls)
       value.limits = configuration.limits
       value.timeouts = configuration.timeouts
       value.adminToken = configuration.adminToken

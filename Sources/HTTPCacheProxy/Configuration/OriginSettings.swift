@@ -7,6 +7,8 @@ import TransportSecurity
 /// What the connections to an origin need of the configuration, with its files.
 struct OriginSettings: Sendable {
   var origin: ProxyConfiguration.Origin
+  /// The value of `Host` for requests of the proxy itself; `nil` for that of a server.
+  var host: String?
   var heads: ProxyConfiguration.HeadLimits
   /// The name of the proxy in `Via`.
   var name: String

@@ -63,8 +63,15 @@ public struct ProxyConfiguration: Sendable {
   /// Whether other processes may listen on the same ports for clients, such as the one that takes the place of this one
   /// (`SO_REUSEPORT`; default: `false`). All of them need it, and must have the same user.
   public var reusesPorts = false
-  /// Where the responses come from that the cache does not have.
-  public var origin: ProxyConfiguration.Origin
+  /// The sites, by the hosts and paths of their requests. The one of a proxy with a single origin has no name.
+  public var sites: [ProxyConfiguration.Site]
+  /// Where the responses come from that the cache does not have: the origin of the first site.
+  public var origin: ProxyConfiguration.Origin {
+    get { sites.first?.origin ?? Origin([]) }
+    set {
+      if sites.isEmpty { sites = [Site(name: "", origin: newValue)] } else { sites[0].origin = newValue }
+    }
+  }
   /// How the connections of clients are encrypted; `nil` if they are not (default: `nil`).
   public var tls: ProxyConfiguration.TLS?
   /// Where clients may use HTTP/2 (default: with TLS).
@@ -143,8 +150,14 @@ public struct ProxyConfiguration: Sendable {
   ///   - listen: where to listen for clients.
   ///   - origin: the servers that receive the requests that the cache cannot answer.
   public init(listen: [ProxyConfiguration.Endpoint], origin: ProxyConfiguration.Origin) {
-    self.listen = listen
-    self.origin = origin
+    self.init(listen: listen, sites: [Site(name: "", origin: origin)])
+  }
+
+  /// - Parameters:
+  ///   - listen: where to listen for clients.
+  ///   - sites: the sites, at least one.
+  public init(listen: [ProxyConfiguration.Endpoint], sites: [ProxyConfiguration.Site]) {
+    (self.listen, self.sites) = (listen, sites)
   }
 
   /// Checks that the configuration is safe to run.
@@ -179,7 +192,7 @@ public struct ProxyConfiguration: Sendable {
       throw ProxyConfiguration.ValidationError(
         "streams: expected at least 1; streamsPerConnection: expected 1 to 10000")
     }
-    try origin.validate()
+    try Site.validate(sites)
     if let admin, !admin.isLocal, adminToken == nil {
       throw ProxyConfiguration.ValidationError(
         "\(admin) can be reached from other machines; set an admin token, or use 127.0.0.1")

@@ -50,8 +50,8 @@ extension Responder {
   ) async {
     let call = OriginCall(context, channel, client)
     do {
-      let result = try await context.watch.observe {
-        try await context.origin.upgrade(client.request, to: protocols, call)
+      let result = try await call.site.watch.observe {
+        try await call.site.origin.upgrade(client.request, to: protocols, call)
       }
       switch result {
       case .switched(let head, let origin):

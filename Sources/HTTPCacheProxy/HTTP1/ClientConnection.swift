@@ -46,6 +46,8 @@ final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnect
   let log: AccessLogLines?
   var channelContext: ChannelHandlerContext?
   var forwarder: Forwarder?
+  /// Finds the site of each request.
+  var siteFinder: SiteFinder
   /// Whether the peer is a trusted proxy.
   private var isPeerTrusted = false
   let tlsVersion: String?
@@ -103,6 +105,7 @@ final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnect
     self.loop = loop
     self.service = service
     forwarder = client?.forwarder
+    siteFinder = SiteFinder(context.sites)
     isPeerTrusted = client?.isPeerTrusted == true
     tlsVersion = client?.tlsVersion
     isAfterOpening = client != nil

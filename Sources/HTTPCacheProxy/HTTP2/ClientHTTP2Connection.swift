@@ -34,6 +34,8 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   let limits: ProxyConfiguration.Limits
   /// Names the client to the origin.
   var forwarder: Forwarder
+  /// Finds the site of each request.
+  var siteFinder: SiteFinder
   private let isPeerTrusted: Bool
   let tlsVersion: String?
   private var machine: ClientHTTP2StateMachine
@@ -56,6 +58,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     (self.context, self.loop, self.log) = (context, loop, log)
     (forwarder, isPeerTrusted, tlsVersion) = (client.forwarder, client.isPeerTrusted, client.tlsVersion)
     limits = context.settings.value.limits
+    siteFinder = SiteFinder(context.sites)
     responseFields = HTTP2ResponseFields(name: context.configuration.name, dates: DateCache())
     machine = ClientHTTP2StateMachine(at: loop.now)
   }

@@ -152,6 +152,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       request.client = connection.forwarder.apply(to: &request.request, given: request.forwarding)
     }
     do throws(MessageFault) {
+      request.site = try connection.siteFinder.site(of: request.request)
       if request.framing != .none, self.context.cache.transit.allowance(upTo: 1) == 0 {
         throw MessageFault(503, "the proxy has no memory for the content of the request")
       }

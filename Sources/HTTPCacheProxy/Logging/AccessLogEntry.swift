@@ -13,6 +13,8 @@ struct AccessLogEntry {
   var tlsVersion: String?
   /// The bytes that could not be read as a request: the log has their first line.
   var unreadable: ByteBuffer?
+  /// The name of the site; empty without one.
+  var site = ""
   var status: Int
   /// Bytes of content that were sent, without heads and framing.
   var contentBytes: Int

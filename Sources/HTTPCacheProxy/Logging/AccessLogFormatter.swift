@@ -74,7 +74,12 @@ struct AccessLogFormatter {
     line.append(seconds: entry.microseconds)
     line.append(" authority=\"")
     line.append(text: request?.authority)
-    line.append(entry.isAborted ? "\" aborted=yes\n" : "\" aborted=no\n")
+    line.append(entry.isAborted ? "\" aborted=yes" : "\" aborted=no")
+    if !entry.site.isEmpty {
+      line.append(" site=")
+      line.append(token: entry.site)
+    }
+    line.append("\n")
   }
 
   /// Returns `Referer` and `User-Agent`, in one pass over the fields.
@@ -122,6 +127,11 @@ struct AccessLogFormatter {
     }
     line.append(",\"authority\":")
     line.append(json: request?.authority)
+    if !entry.site.isEmpty {
+      line.append(",\"site\":\"")
+      line.append(token: entry.site)
+      line.append("\"")
+    }
     line.append(",\"status\":")
     line.append(decimal: entry.status)
     line.append(",\"bytes\":")

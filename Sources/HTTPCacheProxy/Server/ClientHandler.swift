@@ -82,7 +82,7 @@ extension ClientHandler {
       return respond(to: request, context, begun: pending)
     }
     current?.work = .exchange(sent)
-    self.context.origin.send(
+    self.context.site(of: request).origin.send(
       sent.forwarded, .empty, call, for: .client(NIOLoopBound(self, eventLoop: loop), sent, since: .now()))
   }
 
@@ -92,8 +92,8 @@ extension ClientHandler {
     since start: NIODeadline
   ) {
     switch result {
-    case .success: self.context.watch.answered(since: start)
-    case .failure(let error): if !call.isCancelled { self.context.watch.failed(error) }
+    case .success: call.site.watch.answered(since: start)
+    case .failure(let error): if !call.isCancelled { call.site.watch.failed(error) }
     }
     let ending = sent.finish(result)
     guard case .exchange(let own)? = current?.work, own === sent, let client = current?.request,
@@ -167,19 +167,22 @@ extension ClientHandler {
   /// Records the head of the final response.
   func began(_ head: ResponseHead, at now: NIODeadline) {
     guard let microseconds = current?.began(head, at: now) else { return }
-    context.statistics.latency.record(microseconds: microseconds)
-    context.statistics.answered(head.provenance.outcome, head.statusCode)
+    let (statistics, outcome) = (context.site(of: current?.request).statistics, head.provenance.outcome)
+    statistics.latency.record(microseconds: microseconds)
+    statistics.answered(outcome, head.statusCode)
+    context.statistics.answered(outcome)
   }
 
   /// Counts the content of a finished response, and logs its request.
   func note(_ ended: RequestInFlight, endedAt end: NIODeadline, isAborted: Bool) {
     let count = contentBytes
-    if let outcome = ended.provenance?.outcome { context.statistics.sent(count, outcome, ended.status) }
+    let site = context.site(of: ended.request)
+    if let outcome = ended.provenance?.outcome { site.statistics.sent(count, outcome, ended.status) }
     guard let log else { return }
     log.append(
       AccessLogEntry(
         client: clientText(of: ended.request), version: ended.request.version, tlsVersion: tlsVersion,
-        status: ended.status, contentBytes: count, provenance: ended.provenance,
+        site: site.name, status: ended.status, contentBytes: count, provenance: ended.provenance,
         microsecondsToHead: ended.hasHead ? ended.microsecondsToHead : nil,
         microseconds: (end - ended.start).nanoseconds / 1000, isAborted: isAborted),
       ended.request.request)
@@ -195,14 +198,16 @@ extension ClientHandler {
     _ fault: MessageFault, _ request: ClientRequest?, unreadable: ByteBuffer?, version: HTTPVersion,
     since start: NIODeadline, contentBytes: Int
   ) {
-    context.statistics.answered(.refused, fault.status)
-    context.statistics.sent(contentBytes, .refused, fault.status)
+    let site = context.site(of: request)
+    site.statistics.answered(.refused, fault.status)
+    site.statistics.sent(contentBytes, .refused, fault.status)
+    context.statistics.answered(.refused)
     guard let log else { return }
     let time = (loop.now - start).nanoseconds / 1000
     log.append(
       AccessLogEntry(
         client: clientText(of: request), version: request?.version ?? version, tlsVersion: tlsVersion,
-        unreadable: unreadable, status: fault.status, contentBytes: contentBytes,
+        unreadable: unreadable, site: site.name, status: fault.status, contentBytes: contentBytes,
         provenance: Provenance(failure: fault), microsecondsToHead: time, microseconds: time,
         isAborted: false), request?.request)
   }

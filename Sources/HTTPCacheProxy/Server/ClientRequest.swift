@@ -22,6 +22,8 @@ struct ClientRequest: Sendable {
   let forwarding: HTTPFields?
   /// The client, as far as it can be trusted: the peer, or the client that trusted proxies name.
   var client: IPAddress?
+  /// The site that it belongs to; `nil` for none.
+  var site: ServedSite?
 
   /// Reads the head of a request of HTTP/1.1.
   ///

@@ -137,7 +137,7 @@ struct Responder: Sendable {
       try await send(last)
       write(.end(trailers: isFromOrigin ? call?.trailers : nil))
     } catch {
-      if isFromOrigin, !Task.isCancelled { context.watch.failed(error) }
+      if isFromOrigin, !Task.isCancelled { context.site(of: client).watch.failed(error) }
       // An origin may end right after its head. While nothing was sent, the client gets an error: it would repeat a request
       // with an empty reply, whatever its method.
       if unsent.take() != nil { return fail(error) }

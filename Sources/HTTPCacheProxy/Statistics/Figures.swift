@@ -5,7 +5,7 @@ import CacheMutex
 import HTTPCacheObserving
 import HTTPCaching
 
-/// The proxy's counters at one moment, or their differences between two moments.
+/// The counters of a site, or of several, at one moment, or their differences between two moments.
 struct Figures: Sendable {
   private var requests: [Int]
   private var contentBytes: [Int]
@@ -13,32 +13,38 @@ struct Figures: Sendable {
   var originLatency: [Int]
   var originRequests: Int
   var originErrors: Int
-  var sentBytes: Int
 
-  init(_ statistics: ProxyStatistics) {
+  /// Nothing counted.
+  init() { self.init(SiteStatistics()) }
+
+  init(_ statistics: SiteStatistics) {
     requests = statistics.responses.requests
     contentBytes = statistics.responses.contentBytes
     latency = statistics.latency.snapshot.counts
     originLatency = statistics.originLatency.snapshot.counts
     originRequests = statistics.originRequests.value
     originErrors = statistics.originErrors.value
-    sentBytes = statistics.bytesSent.value
   }
 
-  static func - (later: Figures, earlier: Figures) -> Figures {
-    func difference(_ of: KeyPath<Figures, [Int]>) -> [Int] {
-      zip(later[keyPath: of], earlier[keyPath: of]).map { $0 - $1 }
+  static func - (later: Figures, earlier: Figures) -> Figures { later.with(earlier, -) }
+  static func + (figures: Figures, others: Figures) -> Figures { figures.with(others, +) }
+
+  private func with(_ other: Figures, _ combine: (Int, Int) -> Int) -> Figures {
+    func both(_ of: KeyPath<Figures, [Int]>) -> [Int] {
+      zip(self[keyPath: of], other[keyPath: of]).map(combine)
     }
-    var figures = later
-    figures.requests = difference(\.requests)
-    figures.contentBytes = difference(\.contentBytes)
-    figures.latency = difference(\.latency)
-    figures.originLatency = difference(\.originLatency)
-    figures.originRequests -= earlier.originRequests
-    figures.originErrors -= earlier.originErrors
-    figures.sentBytes -= earlier.sentBytes
+    var figures = self
+    figures.requests = both(\.requests)
+    figures.contentBytes = both(\.contentBytes)
+    figures.latency = both(\.latency)
+    figures.originLatency = both(\.originLatency)
+    figures.originRequests = combine(originRequests, other.originRequests)
+    figures.originErrors = combine(originErrors, other.originErrors)
     return figures
   }
+
+  /// Bytes of content sent to clients.
+  var sentBytes: Int { contentBytes.reduce(0, +) }
 
   func requests(_ outcome: RequestOutcome, statusClass: Int) -> Int {
     requests[ResponseTable.index(outcome, statusClass)]

@@ -8,13 +8,13 @@ import NIOCore
 
 /// Observes each request to the origin: measures it, and logs failures, each kind once and then with a count.
 struct OriginWatch: Sendable {
-  private let statistics: ProxyStatistics
+  private let statistics: SiteStatistics
   private let failures: FailureLog
   /// Failures of the proxy itself, and of requests that got no connection within its limits.
   private let shortages: FailureLog
 
   init(
-    _ statistics: ProxyStatistics, _ logger: Logger, clock: any CacheClock = SystemCacheClock.shared
+    _ statistics: SiteStatistics, _ logger: Logger, clock: any CacheClock = SystemCacheClock.shared
   ) {
     self.statistics = statistics
     failures = FailureLog(logger, recovery: "the origin answers again", clock: clock)

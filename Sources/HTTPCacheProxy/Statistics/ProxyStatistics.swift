@@ -6,7 +6,8 @@ import HTTPCaching
 import Synchronization
 import TransportSecurity
 
-/// Counts the proxy's work: exactly, for its admin port, and through swift-metrics for the embedding program.
+/// Counts the proxy's work for all sites together: exactly, for its admin port, and through swift-metrics for the embedding
+/// program.
 package final class ProxyStatistics: Sendable {
   /// The cache's own counters, and the responses by source, which the proxy counts.
   package let cache = CacheMetrics()
@@ -40,33 +41,12 @@ package final class ProxyStatistics: Sendable {
   package var failed: MetricCount { cache.failed }
   /// Responses that ended early.
   package let aborted = MetricCount("httpcache_responses_aborted_total")
-  /// Requests that went to the origin.
-  package let originRequests = MetricCount("httpcache_origin_requests_total")
-  /// Requests that the origin did not answer.
-  package let originErrors = MetricCount("httpcache_origin_errors_total")
-  /// Requests that were repeated on another connection, because the origin had closed the first.
-  package let originRetries = MetricCount("httpcache_origin_retries_total")
-  /// Requests that another server got, because one did not answer them.
-  package let originFailovers = MetricCount("httpcache_origin_failovers_total")
-  /// Requests that were not sent, because the limit of connections to the origin was reached.
-  package let originLimited = MetricCount("httpcache_origin_refused_total", [("reason", "limit")])
-  /// Requests that were not sent, because the origin had failed.
-  package let originUnavailable = MetricCount("httpcache_origin_refused_total", [("reason", "unavailable")])
-  /// Times that the origin failed so often that it got no more requests.
-  package let originOutages = MetricCount("httpcache_origin_outages_total")
   /// Connections that became tunnels, because the origin switched to another protocol.
   package let upgrades = MetricCount("httpcache_upgrades_total")
   /// Bytes sent to clients, including heads.
   package let bytesSent = MetricCount("httpcache_sent_bytes_total")
   /// Lines that the access log lost, because its file or its reader accepted no more.
   package let logLinesDropped = MetricCount("httpcache_access_log_dropped_lines_total")
-  /// Time from a request's head to the head of its response.
-  package let latency = LatencyHistogram()
-  /// Time from the start of a request to the origin to the head of its response, including the connection.
-  package let originLatency = LatencyHistogram()
-  /// The requests by outcome and status.
-  let responses = ResponseTable()
-
   package init() {}
 
   /// The events of the cache that the proxy listens to: what happens to responses. They cost a hit nothing.
@@ -103,19 +83,13 @@ package final class ProxyStatistics: Sendable {
   }
 
   /// Counts a request, once the head of its response is sent.
-  func answered(_ outcome: RequestOutcome, _ status: Int) {
-    responses[outcome, status].requests.wrappingAdd(1, ordering: .relaxed)
+  func answered(_ outcome: RequestOutcome) {
     switch outcome {
     case .failed: failed.increment()
     case .refused: refused.increment()
     case .hit, .stale, .validated, .network, .generated:
       if let source = outcome.source { cache[source].increment() }
     }
-  }
-
-  /// Counts the content of a response after its end.
-  func sent(_ bytes: Int, _ outcome: RequestOutcome, _ status: Int) {
-    responses[outcome, status].contentBytes.wrappingAdd(bytes, ordering: .relaxed)
   }
 }
 

@@ -57,7 +57,7 @@ final class OriginCall: Cancellable {
     }
   }
 
-  private let context: ProxyContext
+  let site: ServedSite
   /// The channel of the client's requests.
   private let channel: any Channel
   /// The client's event loop, on which the connection to the origin should be too.
@@ -68,7 +68,7 @@ final class OriginCall: Cancellable {
   private let state = Mutex(State())
 
   init(_ context: ProxyContext, _ channel: any Channel, _ client: ClientRequest) {
-    (self.context, self.channel, loop) = (context, channel, channel.eventLoop)
+    (site, self.channel, loop) = (context.site(of: client), channel, channel.eventLoop)
     (version, expectsContinue) = (client.version, client.expectsContinue)
   }
 
@@ -77,7 +77,7 @@ final class OriginCall: Cancellable {
   /// Sends requests to the origin.
   var transport: Transport {
     { [self] request, body in
-      try await context.watch.observe { try await context.origin.send(request, body, self) }
+      try await site.watch.observe { try await site.origin.send(request, body, self) }
     }
   }
 
@@ -137,7 +137,7 @@ final class OriginCall: Cancellable {
   ///
   /// - Returns: whether there is one that may get it.
   func sendAgain(_ request: HTTPRequest, _ body: MessageBody, after cause: OriginError) -> Bool {
-    context.origin.sendAgain(request, body, self, after: cause)
+    site.origin.sendAgain(request, body, self, after: cause)
   }
 
   /// Waits for a response; if the task is cancelled, so is the call.

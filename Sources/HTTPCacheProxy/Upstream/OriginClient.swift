@@ -28,14 +28,14 @@ final class OriginClient: Sendable {
 
   private let settings: CurrentOrigin
   private let makeServer: @Sendable (ProxyConfiguration.Origin.Server) -> OriginServer
-  private let statistics: ProxyStatistics
+  private let statistics: SiteStatistics
   private let state = Mutex(State())
 
   /// - Parameters:
   ///   - transit: the budget that counts content from its arrival until its readers take it.
   ///   - lookup: finds the addresses of the servers.
   init(
-    _ settings: OriginSettings, group: any EventLoopGroup, statistics: ProxyStatistics,
+    _ settings: OriginSettings, group: any EventLoopGroup, statistics: SiteStatistics,
     transit: TransitBudget, logger: Logger, lookup: @escaping HostLookup = systemHostLookup
   ) {
     let current = CurrentOrigin(settings)
@@ -82,6 +82,12 @@ final class OriginClient: Sendable {
   }
 
   var servers: [OriginServer] { state.withLock { $0.members.map(\.server) } }
+
+  /// Ends the use of the origin after the requests that have begun.
+  func retire() { for server in servers { server.retire() } }
+
+  /// Whether no server has a connection or a request.
+  var isUnused: Bool { state.withLock { ($0.members.map(\.server) + $0.retired).allSatisfy(\.isUnused) } }
 
   /// Chooses the server of a request.
   ///

@@ -107,7 +107,7 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
   }
 
   /// Counts a request that was not sent, because of a limit or of earlier failures.
-  func count(in statistics: ProxyStatistics) {
+  func count(in statistics: SiteStatistics) {
     switch kind {
     case .connectionLimitReached: statistics.originLimited.increment()
     case .destinationUnavailable: statistics.originUnavailable.increment()

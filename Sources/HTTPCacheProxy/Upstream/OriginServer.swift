@@ -21,7 +21,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
   let location: ProxyConfiguration.Origin.Server.Location
   let settings: CurrentOrigin
   let group: any EventLoopGroup
-  let statistics: ProxyStatistics
+  let statistics: SiteStatistics
   let state: Mutex<State>
   private let logger: Logger
   /// Requests that were sent, and those without a response.
@@ -59,7 +59,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
   /// - Parameter transit: the budget that counts content from its arrival until its readers take it.
   init(
     _ location: ProxyConfiguration.Origin.Server.Location, _ settings: CurrentOrigin,
-    group: any EventLoopGroup, statistics: ProxyStatistics, transit: TransitBudget, logger: Logger,
+    group: any EventLoopGroup, statistics: SiteStatistics, transit: TransitBudget, logger: Logger,
     lookup: @escaping HostLookup
   ) {
     self.location = location
@@ -394,7 +394,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
 
   /// Sends a probe, if one is due.
   private func sendProbe() {
-    let (authority, loop) = (location.authority, group.any())
+    let (authority, loop) = (settings.value.host ?? location.authority, group.any())
     let (request, next): (HTTPRequest?, NIODeadline?) = state.withLock { state in
       guard !state.isClosed, !state.isRetired,
         let request = state.breaker.probeBegan(authority: authority, at: now)

@@ -92,6 +92,16 @@ package struct StoredKey: Hashable, Sendable {
     return kind == .noVarySearch && bytes[uri] == text.prefix { $0 != UInt8(ascii: "?") }
   }
 
+  /// Whether the entry under this key belongs to a target of a site.
+  func isOf(_ site: SiteSelection) -> Bool {
+    let start = uri.lowerBound + (bytes[uri].starts(with: "https".utf8) ? 8 : 7)
+    guard kind != .other, start <= uri.upperBound else { return false }
+    let authority = bytes[start..<uri.upperBound].prefix { $0 != UInt8(ascii: "/") }
+    return site.table.scope(
+      ofAuthority: String(decoding: authority, as: UTF8.self),
+      path: String(decoding: bytes[authority.endIndex..<uri.upperBound], as: UTF8.self)) == site.scope
+  }
+
   /// Whether the entry under this key belongs to a target that a pattern matches.
   package func isMeant(by pattern: TargetPattern) -> Bool {
     if pattern.matches(bytes[uri]) { return true }

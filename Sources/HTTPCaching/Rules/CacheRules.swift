@@ -21,22 +21,50 @@ import HTTPTypes
 public struct CacheRules: Hashable, Sendable {
   /// The rules, in order.
   public let rules: [CacheRule]
+  /// The sites that some of the rules are for.
+  let sites: SiteTable
+  /// For each rule the position of its site; `nil` if it is for all requests.
+  let siteOfRule: [Int?]
+  /// The names of the sites.
+  private let siteNames: [String]
 
   /// No rules.
-  public init() { rules = [] }
+  public init() { (rules, sites, siteOfRule, siteNames) = ([], SiteTable(), [], []) }
 
   /// Makes a list of rules.
   ///
   /// - Throws: ``Fault`` for a rule that says nothing, contradicts itself, or could never apply.
   public init(_ rules: [CacheRule]) throws(Fault) {
     self.rules = rules
+    (sites, siteNames) = (SiteTable(), [])
+    siteOfRule = Array(repeating: nil, count: rules.count)
     for (index, rule) in rules.enumerated() {
       if let text = rule.fault { throw Fault("\(name(of: index)): \(text)", line: nil) }
     }
   }
 
-  /// Returns the name of a rule.
-  func name(of index: Int) -> String { rules[index].name ?? "rule \(index + 1)" }
+  /// Rules that are for one site each, before those for all requests.
+  package init(sites: [(name: String, scope: SiteScope, rules: CacheRules)], others: CacheRules) {
+    rules = sites.flatMap(\.rules.rules) + others.rules
+    siteOfRule =
+      sites.enumerated().flatMap { index, site in site.rules.rules.map { _ in index } }
+      + others.rules.map { _ in nil }
+    self.sites = SiteTable(sites.map(\.scope))
+    siteNames = sites.map(\.name)
+  }
+
+  /// Returns the name of a rule: that of its site comes first.
+  func name(of index: Int) -> String {
+    let site = siteOfRule[index]
+    let place = siteOfRule[..<index].count { $0 == site }
+    let name = rules[index].name ?? "rule \(place + 1)"
+    return site.map { "\(siteNames[$0]): \(name)" } ?? name
+  }
+
+  /// The name of the site that a request belongs to; `nil` without sites, or if none has it.
+  package func site(of request: HTTPRequest) -> String? {
+    sites.scope(ofAuthority: request.authority ?? "", path: request.path ?? "/").map { siteNames[$0] }
+  }
 
   /// An error in rules.
   public struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
@@ -78,18 +106,24 @@ extension CacheRule {
     "trailer", "upgrade", "te", "date",
   ]
 
-  /// What is wrong with the rule; `nil` if nothing is.
-  var fault: String? {
-    for host in match.hosts where host.isEmpty || host.contains("/") || host.contains(":") {
+  /// What is wrong with a host of a rule or a site; `nil` if nothing is.
+  static func fault(ofHost host: String) -> String? {
+    if host.isEmpty || host.contains("/") || host.contains(":") {
       return
         "host: expected a host without scheme and port, such as www.example.com or *.example.com, found '\(host)'"
     }
-    for host in match.hosts where host.dropFirst(host.hasPrefix("*.") ? 2 : 0).contains("*") {
+    if host.dropFirst(host.hasPrefix("*.") ? 2 : 0).contains("*") {
       return "host: `*` may only be the first label, as in *.example.com, found '\(host)'"
     }
-    for host in match.hosts where !host.utf8.allSatisfy({ $0 < 0x80 }) {
+    if !host.utf8.allSatisfy({ $0 < 0x80 }) {
       return "host: expected a name of ASCII, as in xn--mnchen-3ya.de, found '\(host)'"
     }
+    return nil
+  }
+
+  /// What is wrong with the rule; `nil` if nothing is.
+  var fault: String? {
+    if let fault = match.hosts.lazy.compactMap({ Self.fault(ofHost: $0) }).first { return fault }
     for method in match.methods where method.utf8.contains(where: { (0x61...0x7A).contains($0) }) {
       return "method: names of methods have capital letters, as in GET, found '\(method)'"
     }

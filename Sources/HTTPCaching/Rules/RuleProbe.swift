@@ -114,7 +114,7 @@ extension Span where Element == UInt8 {
     return bytes
   }
 
-  fileprivate func begins(with bytes: Span<UInt8>) -> Bool {
+  func begins(with bytes: Span<UInt8>) -> Bool {
     guard count >= bytes.count else { return false }
     for position in 0..<bytes.count where self[position] != bytes[position] { return false }
     return true

@@ -18,6 +18,8 @@ final class RuleTable: Sendable {
   /// The patterns of the probes.
   private let texts: [UInt8]
   private let conditions: [RequestCondition]
+  /// Whether some rules are for one site.
+  private let hasSites: Bool
   /// The positions of the rules of the key.
   private let targetRules: [Int]
   /// What single rules decide, by their position: most requests are matched by one.
@@ -37,6 +39,7 @@ final class RuleTable: Sendable {
     self.rules = rules
     self.configuration = configuration
     conditions = rules.rules.map { RequestCondition($0.match) }
+    hasSites = rules.siteOfRule.contains { $0 != nil }
     var texts: [UInt8] = []
     let probes = rules.rules.indices.flatMap {
       RuleProbe.all(of: rules.rules[$0].match, index: $0, texts: &texts)
@@ -85,13 +88,14 @@ final class RuleTable: Sendable {
   @inline(__always)
   private func matching(_ authority: String, _ path: String, _ request: HTTPRequest?) -> RuleSet {
     var set = RuleSet(capacity: conditions.count)
+    let site = hasSites ? rules.sites.scope(ofAuthority: authority, path: path) : nil
     path.withFieldBytes { path in
       authority.withFieldBytes { authority in
         let host = authority.extracting(0..<authority.hostCount)
-        if let end = path.endOfPlainPath { return find(path.extracting(0..<end), host, request, &set) }
+        if let end = path.endOfPlainPath { return find(path.extracting(0..<end), host, site, request, &set) }
         var resolved = set
-        find(RulePath.plain(path).span, host, request, &set)
-        find(RulePath.resolved(path).span, host, request, &resolved)
+        find(RulePath.plain(path).span, host, site, request, &set)
+        find(RulePath.resolved(path).span, host, site, request, &resolved)
         set.unite(with: resolved, where: restricting)
       }
     }
@@ -100,12 +104,14 @@ final class RuleTable: Sendable {
 
   /// Fifty rules by path cost a hit no more than those that begin with the same letter: with a comparison for each, finding
   /// took 660 instructions, and now 150.
-  private func find(_ path: Span<UInt8>, _ host: Span<UInt8>, _ request: HTTPRequest?, _ set: inout RuleSet) {
+  private func find(
+    _ path: Span<UInt8>, _ host: Span<UInt8>, _ site: Int?, _ request: HTTPRequest?, _ set: inout RuleSet
+  ) {
     let (pathWord, hostWord) = (path.firstWord, host.lastWord)
     let second = Int(pathWord >> 8 & 0xFF)
     func find(in range: Range<Int>) {
       for position in range where probes[position].mayMatch(pathWord, hostWord) {
-        add(probes[position], path, host, request, &set)
+        add(probes[position], path, host, site, request, &set)
       }
     }
     find(in: 0..<starts[0])
@@ -113,10 +119,11 @@ final class RuleTable: Sendable {
   }
 
   private func add(
-    _ probe: RuleProbe, _ path: Span<UInt8>, _ host: Span<UInt8>, _ request: HTTPRequest?,
+    _ probe: RuleProbe, _ path: Span<UInt8>, _ host: Span<UInt8>, _ site: Int?, _ request: HTTPRequest?,
     _ set: inout RuleSet
   ) {
     let texts = texts
+    if hasSites, let own = rules.siteOfRule[probe.index], own != site { return }
     guard !set.contains(probe.index), probe.matches(path, host, texts.span) else { return }
     if !probe.isSufficient {
       guard let request, conditions[probe.index].isMet(by: request) else { return }

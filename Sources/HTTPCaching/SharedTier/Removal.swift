@@ -30,7 +30,8 @@ struct Removal: Hashable, Sendable {
 /// | 7 | yes | everything |
 /// | 8 | yes | groups of any origin: a node of before there were tags reads one, and removes everything for more |
 /// | 9 | yes | before, milliseconds since 1970 (8) |
-/// | 10 | yes | in every partition: kind 1, 2 or 4 (1), and what follows the flags of that kind |
+/// | 10 | yes | in every partition: kind 1, 2, 4 or 11 (1), and what follows the flags of that kind |
+/// | 11 | yes | partition, the position of a site (8), and for each site its hosts and its paths, each after their number (8) |
 ///
 /// Bit 0 of the flags (1 byte) says that the responses become stale; so does bit 7 of a kind without flags. Bit 1 says that
 /// the pins stay. A node removes everything for a kind that it does not know.
@@ -40,7 +41,7 @@ extension Removal {
 
   private enum Kind: UInt8 {
     case target = 1
-    case patterns, group, scopes, partition, since, all, groupsOfAnyOrigin, before, everyPartition
+    case patterns, group, scopes, partition, since, all, groupsOfAnyOrigin, before, everyPartition, site
 
     var hasFlags: Bool { self != .scopes && self != .partition && self != .since }
   }
@@ -67,6 +68,16 @@ extension Removal {
       begin(.patterns)
       bytes.add(selection.ownPartition)
       for pattern in patterns { bytes.add(pattern.description) }
+    case .site(let site):
+      begin(.site)
+      bytes.add(selection.ownPartition)
+      bytes.add(UInt64(site.scope))
+      for scope in site.table.scopes {
+        for texts in [scope.hosts, scope.paths] {
+          bytes.add(UInt64(texts.count))
+          for text in texts { bytes.add(text) }
+        }
+      }
     case .origin(let target, let group?) where isSoft:
       begin(.group)
       bytes.add(selection.ownPartition)
@@ -134,6 +145,7 @@ extension Removal {
         patterns.append(pattern)
       }
       return patterns.isEmpty ? nil : .patterns(patterns, partition: partition)
+    case .site: return reader.site()
     case .group:
       guard let partition = reader.string(), let target = reader.target(), let group = reader.string() else {
         return nil
@@ -159,7 +171,7 @@ extension Removal {
     case .all: return .all
     case .everyPartition:
       guard let inner = reader.byte().flatMap({ Kind(rawValue: $0) }),
-        inner == .target || inner == .patterns || inner == .scopes,
+        inner == .target || inner == .patterns || inner == .scopes || inner == .site,
         let selection = selection(inner, keepingPins: keepingPins, &reader)
       else { return nil }
       return HTTPCache.Selection(selection.extent, in: .everyPartition)
@@ -169,6 +181,28 @@ extension Removal {
 
 extension SharedBytesReader {
   fileprivate mutating func target() -> TargetURI? { string().flatMap { TargetURI(absolute: $0) } }
+
+  fileprivate mutating func site() -> HTTPCache.Selection? {
+    guard let partition = string(), let position = number() else { return nil }
+    func texts() -> [String]? {
+      guard let count = number() else { return nil }
+      var texts: [String] = []
+      for _ in 0..<count {
+        // A damaged number must not keep a node busy.
+        guard !isAtEnd, let text = string() else { return nil }
+        texts.append(text)
+      }
+      return texts
+    }
+    var scopes: [SiteScope] = []
+    while !isAtEnd {
+      guard let hosts = texts(), let paths = texts() else { return nil }
+      scopes.append(SiteScope(hosts: hosts, paths: paths))
+    }
+    guard position < scopes.count else { return nil }
+    let site = SiteSelection(table: SiteTable(scopes), scope: Int(position))
+    return HTTPCache.Selection(.site(site), partition: partition)
+  }
 
   fileprivate mutating func time() -> Timestamp? {
     number().map { Timestamp(milliseconds: Int64(bitPattern: $0)) }

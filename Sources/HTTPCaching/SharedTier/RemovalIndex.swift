@@ -53,7 +53,7 @@ struct RemovalIndex: Sendable {
       add([.keyAnywhere(Array(target.text.utf8)[...])], number)
     case .scopes(let scopes) where selection.isInEveryPartition:
       add(scopes.map { .scopeAnywhere($0[...]) }, number)
-    case .patterns:
+    case .patterns, .site:
       // As bytes: partitions and patterns that are equal by Unicode's rules are different ones.
       let bytes = Removal(selection).payload(node: 0)
       if let known = rules.firstIndex(where: { $0.bytes == bytes }) {

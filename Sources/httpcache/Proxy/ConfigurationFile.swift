@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import HTTPCacheProxy
 import HTTPCaching
 
 /// Options of `httpcache proxy` in a YAML file. Names are as on the command line without the dashes. A repeatable
@@ -16,17 +17,31 @@ import HTTPCaching
 ///   - match: { path: /static/* }
 ///     lifetime: 1d
 /// ```
+///
+/// `sites` has a list of sites: each with hosts, paths, rules, and options of its own.
 struct ConfigurationFile {
   /// An option, as equivalent arguments of a command line.
   struct Entry {
     var option: String
     var line: Int
     var arguments: [String]
+    fileprivate var value: YAMLNode
+  }
+
+  /// A site.
+  struct Site {
+    var name: String
+    var scope = SiteScope()
+    var line: Int
+    var entries: [Entry] = []
+    var rules: CacheRules?
   }
 
   private(set) var entries: [Entry] = []
   /// `rules`; `nil` if there are none.
   private(set) var rules: CacheRules?
+  /// `sites`; `nil` if there are none.
+  private(set) var sites: [Site]?
 
   typealias Fault = YAMLNode.Fault
 
@@ -39,17 +54,17 @@ struct ConfigurationFile {
         throw Fault(line: root.line, text: "expected `name: value` lines")
       }
       for (key, value) in mapping {
-        if case .scalar("rules") = key.content {
-          if rules != nil { throw Fault(line: key.line, text: "'rules' is set more than once; remove one") }
+        switch key.content {
+        case .scalar("rules"):
+          if rules != nil { throw Self.twice(key) }
           rules = try Self.rules(value)
-          continue
+        case .scalar("sites"):
+          if sites != nil { throw Self.twice(key) }
+          sites = try Self.sites(value, options)
+        default: try Self.add(key, value, options, to: &entries)
         }
-        let entry = try Self.entry(key, value, options)
-        if let first = entries.first(where: { $0.option == entry.option }) {
-          throw Fault(line: first.line, text: "'\(entry.option)' is set more than once; remove one")
-        }
-        entries.append(entry)
       }
+      try Self.check(entries, options)
     } catch {
       // YAML's own error for the earlier form would explain nothing.
       throw Self.earlierForm(text, options) ?? error
@@ -73,7 +88,99 @@ struct ConfigurationFile {
     }
   }
 
+  private static func twice(_ key: YAMLNode) -> Fault {
+    Fault(line: key.line, text: "\(shown(key)) is set more than once; remove one")
+  }
+
+  // MARK: - Sites
+
+  private static func sites(_ node: YAMLNode, _ options: OptionList) throws(Fault) -> [Site] {
+    guard case .sequence(let nodes) = node.content, !nodes.isEmpty else {
+      throw Fault(line: node.line, text: "sites: expected a list of at least one site")
+    }
+    var sites: [Site] = []
+    for node in nodes {
+      let site = try site(node, options)
+      if sites.contains(where: { $0.name == site.name }) {
+        throw Fault(
+          line: site.line, text: "sites: two sites have the name '\(site.name)'; give this one another `name`"
+        )
+      }
+      sites.append(site)
+      if let fault = SiteTable(sites.map(\.scope)).fault(sites.map(\.name)) {
+        throw Fault(line: site.line, text: "sites: \(fault)")
+      }
+    }
+    return sites
+  }
+
+  private static func site(_ node: YAMLNode, _ options: OptionList) throws(Fault) -> Site {
+    guard case .mapping(let mapping) = node.content else {
+      throw Fault(
+        line: node.line, text: "sites: expected a mapping with `host` and `origin`, found \(shown(node))")
+    }
+    var site = Site(name: "", line: node.line)
+    var known: Set<String> = []
+    for (key, value) in mapping {
+      guard case .scalar(let name) = key.content else {
+        throw Fault(line: key.line, text: "sites: expected the name of an option, found \(kind(key))")
+      }
+      switch name {
+      case "name", "host", "path", "rules":
+        guard known.insert(name).inserted else { throw twice(key) }
+        if name == "rules" {
+          site.rules = try rules(value)
+        } else {
+          let texts = try texts(value, of: name)
+          switch name {
+          case "host": site.scope.hosts = texts
+          case "path": site.scope.paths = texts
+          default:
+            guard texts.count == 1, ProxyConfiguration.Site.isName(texts[0]) else {
+              throw Fault(
+                line: key.line, text: "name: expected letters, digits and -._*/, found \(shown(value))")
+            }
+            site.name = texts[0]
+          }
+        }
+      case _ where options[name] != nil && !ProxyOptions.isOfSite(options[name]?.name ?? name):
+        throw Fault(line: key.line, text: "'\(name)' is for all sites: write it outside of `sites`")
+      default: try add(key, value, options, to: &site.entries)
+      }
+    }
+    try check(site.entries, options)
+    if site.name.isEmpty {
+      site.name = (site.scope.hosts.first ?? "default") + (site.scope.paths.first ?? "")
+    }
+    return site
+  }
+
+  /// A text, or a list of texts.
+  private static func texts(_ node: YAMLNode, of name: String) throws(Fault) -> [String] {
+    var nodes = [node]
+    if case .sequence(let sequence) = node.content { nodes = sequence }
+    guard !nodes.isEmpty else {
+      throw Fault(line: node.line, text: "\(name): expected a value, found an empty list")
+    }
+    return try nodes.map { node throws(Fault) in
+      guard case .scalar(let text) = node.content, !text.isEmpty else {
+        throw Fault(line: node.line, text: "\(name): expected a value, found \(shown(node))")
+      }
+      return text
+    }
+  }
+
   // MARK: - An option
+
+  private static func add(
+    _ key: YAMLNode, _ value: YAMLNode, _ options: OptionList, to entries: inout [Entry]
+  ) throws(Fault) {
+    let entry = try entry(key, value, options)
+    if let first = entries.first(where: { $0.option == entry.option }) {
+      throw Fault(line: first.line, text: "'\(entry.option)' is set more than once; remove one")
+    }
+    entries.append(entry)
+  }
 
   private static func entry(
     _ key: YAMLNode, _ value: YAMLNode, _ options: OptionList
@@ -89,13 +196,21 @@ struct ConfigurationFile {
     guard option.name == name else {
       throw Fault(line: line, text: "expected `\(option.name): false`, found `\(name)`")
     }
-    let arguments = try arguments(option, value, line: line)
-    do {
-      _ = try ProxyOptions.parse(arguments)
-    } catch {
-      throw Fault(line: line, text: invalid(option, value, error))
+    return Entry(
+      option: option.name, line: line, arguments: try arguments(option, value, line: line), value: value)
+  }
+
+  /// Passes options to ArgumentParser: all at once, as that takes milliseconds, and each by itself if one is invalid.
+  private static func check(_ entries: [Entry], _ options: OptionList) throws(Fault) {
+    if (try? ProxyOptions.parse(entries.flatMap(\.arguments))) != nil { return }
+    for entry in entries {
+      do {
+        _ = try ProxyOptions.parse(entry.arguments)
+      } catch {
+        guard let option = options[entry.option] else { continue }
+        throw Fault(line: entry.line, text: invalid(option, entry.value, error))
+      }
     }
-    return Entry(option: option.name, line: line, arguments: arguments)
   }
 
   private static func arguments(_ option: OptionList.Option, _ value: YAMLNode, line: Int) throws(Fault)

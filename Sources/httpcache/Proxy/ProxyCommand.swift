@@ -54,8 +54,9 @@ struct ProxyCommand: AsyncParsableCommand {
       throw ExitCode(error.status)
     }
     if check {
-      let rules = settings.rules.rules.count
-      return print("valid" + (rules == 0 ? "" : ", with \(rules) \(rules == 1 ? "rule" : "rules")"))
+      let counts = [(settings.sites.count, "site"), (settings.rules.rules.count, "rule")]
+      let texts = counts.filter { $0.0 > 0 }.map { "\($0) \($1)\($0 == 1 ? "" : "s")" }
+      return print("valid" + (texts.isEmpty ? "" : ", with " + texts.joined(separator: " and ")))
     }
     // First, before slow operations, so that no signal is lost.
     let signals = await ProxySignals()

@@ -29,6 +29,7 @@ struct ProxyControl {
     "origin-failure-status", "origin-failures", "origin-first-byte-timeout", "origin-http2",
     "origin-idle-connections", "origin-idle-timeout", "origin-key", "origin-probe-interval", "origin-queue",
     "origin-queue-timeout", "origin-resolve-interval", "origin-server-name", "origin-timeout", "rules",
+    "sites",
     "stall-timeout", "streams", "streams-per-connection", "tls-minimum", "trust", "trust-field",
     "upgrade-timeout",
   ]
@@ -36,8 +37,10 @@ struct ProxyControl {
   private static let companion = [
     "disk": "directory", "trust": "proxy-protocol", "admin-token": "admin",
   ]
-  /// The options of TLS with clients.
-  private static let ofCertificates: Set<String> = ["certificate", "key", "client-ca", "tls-minimum"]
+  /// What has options of TLS with clients.
+  private static let ofCertificates: Set<String> = [
+    "certificate", "key", "client-ca", "sites", "tls-minimum",
+  ]
   /// The options whose values are not logged.
   static let secret: Set<String> = ["admin-token", "shared"]
 
@@ -108,10 +111,10 @@ struct ProxyControl {
       let store = resolved.cache.store
       proxy.cache.setCapacity(
         memory: store.memoryCapacity, disk: store.directory == nil ? nil : store.diskCapacity)
-      if taken.contains("rules") { proxy.cache.rules = merged.rules }
+      if merged.rules != running.rules { proxy.cache.rules = merged.rules }
       running = merged
       report(changes, taken: taken)
-      if resolved.proxy.origin.tls != nil || resolved.proxy.tls != nil {
+      if resolved.proxy.hasFiles {
         logger.notice("SIGHUP: certificates and keys were read again")
       }
     } catch {
@@ -123,7 +126,7 @@ struct ProxyControl {
   private func readCertificates() {
     do {
       let proxy = try running.resolved().proxy
-      guard proxy.origin.tls != nil || proxy.tls != nil else { return }
+      guard proxy.hasFiles else { return }
       try self.proxy.update(proxy)
       logger.notice("SIGHUP: certificates and keys were read again")
     } catch {
@@ -150,4 +153,9 @@ struct ProxyControl {
     }
     if changes.isEmpty { logger.notice("SIGHUP: nothing has changed in \(file)") }
   }
+}
+
+extension ProxyConfiguration {
+  /// Whether it names files of certificates and keys.
+  fileprivate var hasFiles: Bool { tls != nil || sites.contains { $0.origin.tls != nil } }
 }

@@ -2,11 +2,41 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import HTTPCacheProxy
+import TransportSecurity
 
 /// The options of the origin.
 extension ProxyOptions {
+  /// Whether each site may have an option of its own.
+  static func isOfSite(_ name: String) -> Bool {
+    name == "origin" || name.hasPrefix("origin-") || name == "certificate" || name == "key"
+  }
+
+  /// The origin of a site.
+  func originConfiguration() throws -> ProxyConfiguration.Origin {
+    let (servers, isEncrypted) = try servers()
+    var origin = ProxyConfiguration.Origin(servers)
+    origin.tls = try originTLS(isEncrypted)
+    origin.timeouts = try originTimeouts()
+    for (value, range, option) in [
+      (originConnections, 0...1_000_000, "--origin-connections"),
+      (originQueue, 0...1_000_000, "--origin-queue"),
+      (originIdleConnections, 0...1_000_000, "--origin-idle-connections"),
+      (originFailures, 0...1_000_000, "--origin-failures"), (originAttempts, 1...64, "--origin-attempts"),
+    ] { try Self.check(value, range, option) }
+    origin.limits.connections = originConnections == 0 ? nil : originConnections
+    origin.limits.queue = originQueue
+    origin.limits.attempts = originAttempts
+    origin.limits.failures = originFailures == 0 ? nil : originFailures
+    origin.limits.idleConnections = originIdleConnections
+    origin.failureStatuses = Set(originFailureStatus)
+    origin.checkPath = originCheck
+    origin.http2 = originHttp2
+    try checkOrigin(origin)
+    return origin
+  }
+
   /// The servers of `--origin`, and whether their connections are encrypted.
-  func servers() throws -> ([ProxyConfiguration.Origin.Server], isEncrypted: Bool) {
+  private func servers() throws -> ([ProxyConfiguration.Origin.Server], isEncrypted: Bool) {
     guard !origin.isEmpty else {
       throw ProxyConfiguration.ValidationError(
         "--origin is missing; add the address of your server, such as http://127.0.0.1:8000")
@@ -81,7 +111,7 @@ extension ProxyOptions {
     return (ProxyConfiguration.Address(host: name, port: port), scheme)
   }
 
-  func originTimeouts() throws -> ProxyConfiguration.Origin.Timeouts {
+  private func originTimeouts() throws -> ProxyConfiguration.Origin.Timeouts {
     var timeouts = ProxyConfiguration.Origin.Timeouts()
     let both = try Self.time(originTimeout, "--origin-timeout")
     timeouts.firstByte =
@@ -97,7 +127,7 @@ extension ProxyOptions {
   }
 
   /// Names the option of an error in the origin.
-  func checkOrigin(_ origin: ProxyConfiguration.Origin) throws {
+  private func checkOrigin(_ origin: ProxyConfiguration.Origin) throws {
     do {
       try origin.validate()
     } catch let error as ProxyConfiguration.ValidationError {
@@ -109,5 +139,40 @@ extension ProxyOptions {
       let isNamed = text.hasPrefix("origin: ")
       throw ProxyConfiguration.ValidationError(isNamed ? "--\(text)" : "--origin: \(text)")
     }
+  }
+
+  private func originTLS(_ isEncrypted: Bool) throws -> ProxyConfiguration.Origin.TLS? {
+    let given = [
+      originCa.map { _ in "--origin-ca" }, originServerName.map { _ in "--origin-server-name" },
+      originCertificate.map { _ in "--origin-certificate" }, originKey.map { _ in "--origin-key" },
+      originAcceptAnyCertificate ? "--origin-accept-any-certificate" : nil,
+    ].compactMap(\.self)
+    guard isEncrypted else {
+      if let option = given.first {
+        throw ProxyConfiguration.ValidationError(
+          "\(option) is for an origin with https; write https in --origin, or remove the option")
+      }
+      return nil
+    }
+    var tls = ProxyConfiguration.Origin.TLS()
+    tls.issuersFile = originCa
+    tls.certificateFile = originCertificate
+    tls.keyFile = originKey
+    tls.serverName = originServerName
+    tls.acceptsAnyCertificate = originAcceptAnyCertificate
+    do throws(TLSFault) {
+      try tls.check()
+    } catch {
+      let option =
+        switch error.part {
+        case .issuers: "--origin-ca"
+        case .certificate: "--origin-certificate"
+        case .key: originKey == nil ? "--origin-certificate" : "--origin-key"
+        case .serverName: "--origin-server-name"
+        case .build: "--origin"
+        }
+      throw ProxyConfiguration.ValidationError("\(option): \(error)")
+    }
+    return tls
   }
 }

@@ -513,12 +513,16 @@ struct ProxyOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Minimum level of log messages on standard error.", valueName: "level"))
   var log = Logger.Level.info
 
-  func resolved() throws -> (ProxyConfiguration, HTTPCache.Configuration, Logger.Level) {
-    let (servers, isEncrypted) = try servers()
+  /// - Parameters:
+  ///   - sites: the sites of the configuration file; empty for the one of these options.
+  ///   - certificates: the certificates of the sites.
+  func resolved(
+    _ sites: [ProxyConfiguration.Site] = [], _ certificates: [ProxyConfiguration.TLS.Certificate] = []
+  ) throws -> (ProxyConfiguration, HTTPCache.Configuration, Logger.Level) {
     var proxy = ProxyConfiguration(
-      listen: try listen.map { try Self.endpoint($0, "--listen") }, origin: .init(servers))
+      listen: try listen.map { try Self.endpoint($0, "--listen") },
+      sites: sites.isEmpty ? [.init(name: "", origin: try originConfiguration())] : sites)
     proxy.reusesPorts = reusePort
-    proxy.origin.tls = try originTLS(isEncrypted)
     guard !name.isEmpty,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) })
     else {
@@ -528,7 +532,7 @@ struct ProxyOptions: ParsableArguments {
     if let scheme, scheme != "http", scheme != "https" {
       throw ProxyConfiguration.ValidationError("--scheme: expected http or https, found '\(scheme)'")
     }
-    proxy.tls = try clientTLS()
+    proxy.tls = try clientTLS(certificates)
     if let redirect {
       proxy.redirect = try Self.endpoint(redirect, "--redirect")
       if let redirectPort, !(1...65_535).contains(redirectPort) {
@@ -541,31 +545,13 @@ struct ProxyOptions: ParsableArguments {
         "--redirect-port is for --redirect, which is missing; add --redirect, or remove it")
     }
     proxy.adminUsesTLS = adminTls
-    proxy.origin.timeouts = try originTimeouts()
     proxy.timeouts.head = try Self.time(clientHeaderTimeout, "--client-header-timeout")
     proxy.timeouts.idle = try Self.time(clientIdleTimeout, "--client-idle-timeout")
-    for (value, range, option) in [
-      (originConnections, 0...1_000_000, "--origin-connections"),
-      (originQueue, 0...1_000_000, "--origin-queue"),
-      (originIdleConnections, 0...1_000_000, "--origin-idle-connections"),
-      (originFailures, 0...1_000_000, "--origin-failures"), (originAttempts, 1...64, "--origin-attempts"),
-      (maximumFields, 1...10_000, "--maximum-fields"),
-    ] where !range.contains(value) {
-      throw ProxyConfiguration.ValidationError(
-        "\(option): expected \(range.lowerBound) to \(range.upperBound), found \(value)")
-    }
+    try Self.check(maximumFields, 1...10_000, "--maximum-fields")
     for (size, option) in [(maximumHead, "--maximum-head"), (maximumLine, "--maximum-line")]
     where !(1024...(16 << 20)).contains(size.bytes) {
       throw ProxyConfiguration.ValidationError("\(option): expected 1KB to 16MB")
     }
-    proxy.origin.limits.connections = originConnections == 0 ? nil : originConnections
-    proxy.origin.limits.queue = originQueue
-    proxy.origin.limits.attempts = originAttempts
-    proxy.origin.limits.failures = originFailures == 0 ? nil : originFailures
-    proxy.origin.limits.idleConnections = originIdleConnections
-    proxy.origin.failureStatuses = Set(originFailureStatus)
-    proxy.origin.checkPath = originCheck
-    try checkOrigin(proxy.origin)
     proxy.limits.headBytes = maximumHead.bytes
     proxy.limits.headLineBytes = maximumLine.bytes
     proxy.limits.headFields = maximumFields
@@ -618,7 +604,6 @@ struct ProxyOptions: ParsableArguments {
     proxy.limits.connections = connections
     proxy.limits.connectionsPerAddress = connectionsPerAddress
     proxy.http2 = http2
-    proxy.origin.http2 = originHttp2
     proxy.limits.streamsPerConnection = streamsPerConnection
     proxy.limits.streams = streams
     proxy.allowsHalfClosure = halfClosure
@@ -713,6 +698,13 @@ struct ProxyOptions: ParsableArguments {
     return Swift.max(.milliseconds(1), .seconds(seconds))
   }
 
+  static func check(_ value: Int, _ range: ClosedRange<Int>, _ option: String) throws {
+    guard range.contains(value) else {
+      throw ProxyConfiguration.ValidationError(
+        "\(option): expected \(range.lowerBound) to \(range.upperBound), found \(value)")
+    }
+  }
+
   private static func endpoint(_ text: String, _ option: String) throws -> ProxyConfiguration.Endpoint {
     do {
       return try ProxyConfiguration.Endpoint(parsing: text)
@@ -721,26 +713,21 @@ struct ProxyOptions: ParsableArguments {
     }
   }
 
-  private func clientTLS() throws -> ProxyConfiguration.TLS? {
-    guard !certificate.isEmpty else {
-      let given = [
-        key.isEmpty ? nil : "--key", clientCa.map { _ in "--client-ca" }, redirect.map { _ in "--redirect" },
-        adminTls ? "--admin-tls" : nil, tlsMinimum == .tls12 ? nil : "--tls-minimum",
-      ].compactMap(\.self)
-      if let option = given.first {
-        throw ProxyConfiguration.ValidationError(
-          "\(option) is for --certificate, which is missing; add --certificate, or remove it")
-      }
-      return nil
-    }
+  /// The certificates of these options.
+  func certificates() throws -> [ProxyConfiguration.TLS.Certificate] {
     guard key.isEmpty || key.count == certificate.count else {
       throw ProxyConfiguration.ValidationError(
         "--key: expected one for each --certificate, found \(key.count) for \(certificate.count)")
     }
-    var tls = ProxyConfiguration.TLS(
-      certificate.enumerated().map { .init(file: $1, keyFile: key.isEmpty ? nil : key[$0]) })
-    tls.clientIssuersFile = clientCa
-    tls.requiresTLS13 = tlsMinimum == .tls13
+    let certificates = certificate.enumerated().map { index, file in
+      ProxyConfiguration.TLS.Certificate(file: file, keyFile: key.isEmpty ? nil : key[index])
+    }
+    if !certificates.isEmpty { try check(ProxyConfiguration.TLS(certificates)) }
+    return certificates
+  }
+
+  /// Names the option of an error in the files.
+  private func check(_ tls: ProxyConfiguration.TLS) throws {
     do throws(TLSFault) {
       try tls.check()
     } catch {
@@ -752,41 +739,27 @@ struct ProxyOptions: ParsableArguments {
         }
       throw ProxyConfiguration.ValidationError("\(option): \(error)")
     }
-    return tls
   }
 
-  private func originTLS(_ isEncrypted: Bool) throws -> ProxyConfiguration.Origin.TLS? {
-    let given = [
-      originCa.map { _ in "--origin-ca" }, originServerName.map { _ in "--origin-server-name" },
-      originCertificate.map { _ in "--origin-certificate" }, originKey.map { _ in "--origin-key" },
-      originAcceptAnyCertificate ? "--origin-accept-any-certificate" : nil,
-    ].compactMap(\.self)
-    guard isEncrypted else {
+  /// - Parameter ofSites: the certificates of sites.
+  private func clientTLS(
+    _ ofSites: [ProxyConfiguration.TLS.Certificate]
+  ) throws -> ProxyConfiguration.TLS? {
+    guard !(certificate.isEmpty && ofSites.isEmpty) else {
+      let given = [
+        key.isEmpty ? nil : "--key", clientCa.map { _ in "--client-ca" }, redirect.map { _ in "--redirect" },
+        adminTls ? "--admin-tls" : nil, tlsMinimum == .tls12 ? nil : "--tls-minimum",
+      ].compactMap(\.self)
       if let option = given.first {
         throw ProxyConfiguration.ValidationError(
-          "\(option) is for an origin with https; write https in --origin, or remove the option")
+          "\(option) is for --certificate, which is missing; add --certificate, or remove it")
       }
       return nil
     }
-    var tls = ProxyConfiguration.Origin.TLS()
-    tls.issuersFile = originCa
-    tls.certificateFile = originCertificate
-    tls.keyFile = originKey
-    tls.serverName = originServerName
-    tls.acceptsAnyCertificate = originAcceptAnyCertificate
-    do throws(TLSFault) {
-      try tls.check()
-    } catch {
-      let option =
-        switch error.part {
-        case .issuers: "--origin-ca"
-        case .certificate: "--origin-certificate"
-        case .key: originKey == nil ? "--origin-certificate" : "--origin-key"
-        case .serverName: "--origin-server-name"
-        case .build: "--origin"
-        }
-      throw ProxyConfiguration.ValidationError("\(option): \(error)")
-    }
+    var tls = ProxyConfiguration.TLS(try certificates() + ofSites)
+    tls.clientIssuersFile = clientCa
+    tls.requiresTLS13 = tlsMinimum == .tls13
+    try check(tls)
     return tls
   }
 }

@@ -20,10 +20,35 @@ struct ProxySettings {
 
   /// By the names of options.
   private(set) var settings: [String: Setting] = [:]
-  /// The rules of the configuration file.
-  private(set) var rules = CacheRules()
+  /// The rules of the configuration file that are for all sites.
+  private var generalRules = CacheRules()
+  /// The sites of the configuration file; empty for the one of the options.
+  private(set) var sites: [Site] = []
   /// The configuration file; `-` for standard input.
   private(set) var file: String?
+
+  /// A site of the configuration file.
+  struct Site: Equatable {
+    var name: String
+    var scope: SiteScope
+    /// The options that are for this site only.
+    var settings: [String: Setting]
+    var rules: CacheRules
+    /// `file:line`.
+    var place: String
+
+    static func == (left: Self, right: Self) -> Bool {
+      left.name == right.name && left.scope == right.scope && left.settings == right.settings
+        && left.rules == right.rules
+    }
+  }
+
+  /// All rules of the configuration file.
+  var rules: CacheRules {
+    sites.isEmpty
+      ? generalRules
+      : CacheRules(sites: sites.map { ($0.name, $0.scope, $0.rules) }, others: generalRules)
+  }
 
   /// The configurations of a proxy.
   struct Resolved {
@@ -81,9 +106,18 @@ struct ProxySettings {
     }
     do {
       let read = try ConfigurationFile(text, options: options)
-      rules = read.rules ?? CacheRules()
-      for entry in read.entries {
-        settings[entry.option] = Setting(arguments: entry.arguments, place: "\(name):\(entry.line)")
+      func settings(_ entries: [ConfigurationFile.Entry]) -> [String: Setting] {
+        Dictionary(
+          uniqueKeysWithValues: entries.map {
+            ($0.option, Setting(arguments: $0.arguments, place: "\(name):\($0.line)"))
+          })
+      }
+      generalRules = read.rules ?? CacheRules()
+      self.settings = settings(read.entries)
+      sites = (read.sites ?? []).map { site in
+        Site(
+          name: site.name, scope: site.scope, settings: settings(site.entries),
+          rules: site.rules ?? CacheRules(), place: "\(name):\(site.line)")
       }
     } catch {
       throw .file("\(name):\(error.line): \(error.text)")
@@ -94,18 +128,67 @@ struct ProxySettings {
   func resolved() throws(Fault) -> Resolved {
     do {
       let options = try ProxyOptions.parse(settings.values.flatMap(\.arguments))
-      let (proxy, plain, level) = try options.resolved()
+      var read: [ProxyConfiguration.Site] = []
+      var certificates: [ProxyConfiguration.TLS.Certificate] = []
+      for site in sites {
+        let (configuration, own) = try resolved(site)
+        read.append(configuration)
+        certificates += own
+      }
+      let (proxy, plain, level) = try options.resolved(read, certificates)
       var cache = plain
       cache.cacheRules = rules
       return Resolved(
         proxy: proxy, cache: cache, level: level, requiresSharedTier: options.sharedRequired,
         pidFile: options.pidFile)
+    } catch let fault as Fault {
+      throw fault
     } catch let error as ProxyConfiguration.ValidationError {
       throw located(error.description)
     } catch {
       throw .usage(ProxyOptions.message(for: error))
     }
   }
+
+  /// Makes the configuration of a site, and returns it with the certificates that only the site names. Its options come before
+  /// those outside of the sites, and after those of the command line.
+  private func resolved(
+    _ site: Site
+  ) throws -> (ProxyConfiguration.Site, [ProxyConfiguration.TLS.Certificate]) {
+    var merged = self
+    merged.settings = settings.filter { ProxyOptions.isOfSite($0.key) }
+    merged.settings.merge(site.settings) { general, own in general.place == nil ? general : own }
+    let ofCertificates = site.settings.filter { $0.key == "certificate" || $0.key == "key" }
+    // Those that are written outside of the sites are read there.
+    for name in ["certificate", "key"] { merged.settings[name] = nil }
+    guard let servers = merged.settings["origin"] else {
+      throw Fault.file("\(site.place): \(site.name): expected `origin`, which is missing")
+    }
+    let isEncrypted = Self.options.uses(in: servers.arguments).contains {
+      $0.value.lowercasedASCII.hasPrefix("https:")
+    }
+    // What is written for the sites with https is not for the others.
+    for name in Self.ofEncryptedOrigins where !isEncrypted && site.settings[name] == nil {
+      merged.settings[name] = nil
+    }
+    do {
+      let origin = try ProxyOptions.parse(merged.settings.values.flatMap(\.arguments)).originConfiguration()
+      let certificates =
+        ofCertificates.isEmpty
+        ? [] : try ProxyOptions.parse(ofCertificates.values.flatMap(\.arguments)).certificates()
+      return (
+        ProxyConfiguration.Site(
+          name: site.name, hosts: site.scope.hosts, paths: site.scope.paths, origin: origin), certificates
+      )
+    } catch let error as ProxyConfiguration.ValidationError {
+      merged.settings.merge(site.settings) { known, _ in known }
+      throw merged.located(error.description)
+    }
+  }
+
+  private static let ofEncryptedOrigins = [
+    "origin-accept-any-certificate", "origin-ca", "origin-certificate", "origin-key", "origin-server-name",
+  ]
 
   // MARK: - Changes
 
@@ -122,10 +205,20 @@ struct ProxySettings {
       settings[name] == new.settings[name]
         ? nil : Change(name: name, old: shown(name), new: new.shown(name))
     }
-    if rules == new.rules { return changes }
-    return changes + [
-      Change(name: "rules", old: "\(rules.rules.count)", new: "\(new.rules.rules.count)")
-    ]
+    let rules = (generalRules.rules, new.generalRules.rules)
+    return changes
+      + (rules.0 == rules.1
+        ? [] : [Change(name: "rules", old: "\(rules.0.count)", new: "\(rules.1.count)")])
+      + (sites == new.sites
+        ? []
+        : [
+          Change(
+            name: "sites", old: sites.map(\.name).joined(separator: ", "),
+            new: new.sites.map { site in
+              let old = sites.first { $0.name == site.name }
+              return site.name + (old.map { $0 != site } ?? false ? " (changed)" : "")
+            }.joined(separator: ", "))
+        ])
   }
 
   /// Returns the value of an option, or its default.
@@ -141,13 +234,16 @@ struct ProxySettings {
   }
 
   /// Whether clients use TLS.
-  var hasCertificates: Bool { settings["certificate"]?.arguments.isEmpty == false }
+  var hasCertificates: Bool {
+    ([settings] + sites.map(\.settings)).contains { $0["certificate"]?.arguments.isEmpty == false }
+  }
 
   /// Returns these settings, with some options taken from others.
   func taking(_ names: [String], from other: ProxySettings) -> ProxySettings {
     var taken = self
     for name in names { taken.settings[name] = other.settings[name] }
-    if names.contains("rules") { taken.rules = other.rules }
+    if names.contains("rules") { taken.generalRules = other.generalRules }
+    if names.contains("sites") { taken.sites = other.sites }
     return taken
   }
 

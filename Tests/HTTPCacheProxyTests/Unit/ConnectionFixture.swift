@@ -128,12 +128,8 @@ extension ProxyContext {
       origin: ProxyConfiguration.Address(host: "127.0.0.1", port: 9))
     try configure(&configuration)
     let cache = try cache ?? .embedded()
-    let (settings, statistics) = (CurrentConfiguration(configuration), ProxyStatistics())
-    let origin = OriginClient(
-      settings.origin, group: loop, statistics: statistics, transit: cache.transit,
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     return ProxyContext(
-      settings, cache: cache, origin: origin, group: loop, statistics: statistics,
+      CurrentConfiguration(configuration), cache: cache, group: loop, statistics: ProxyStatistics(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, clock: clock)
   }
 }

@@ -14,7 +14,7 @@ import Testing
 struct FigureTests {
   @Test("The hit ratio counts answers without the origin, and revalidations are separate")
   func ratios() {
-    let statistics = ProxyStatistics()
+    let statistics = SiteStatistics()
     for (outcome, requests, bytes) in [
       (RequestOutcome.hit, 5, 100), (.stale, 1, 200), (.validated, 2, 300), (.network, 1, 350),
       (.failed, 1, 50),
@@ -28,13 +28,13 @@ struct FigureTests {
     #expect(figures.share(of: [.hit, .stale]).contentBytes == 0.3)
     #expect(figures.share(of: [.validated]).requests == 0.2)
     #expect(figures.share(of: [.validated]).contentBytes == 0.3)
-    #expect(Figures(ProxyStatistics()).share(of: [.hit]).requests == nil)
+    #expect(Figures(SiteStatistics()).share(of: [.hit]).requests == nil)
     #expect((figures - figures).share(of: [.hit]).requests == nil)
   }
 
   @Test("Recent statistics cover the last minute, or the time since the start")
   func lastMinute() {
-    let statistics = ProxyStatistics()
+    let statistics = SiteStatistics()
     let clock = ManualClock(Timestamp(seconds: 1_000_000))
     let recent = RecentFigures(Figures(statistics), clock: clock)
     // A request a second, and a look at the counters every five.
@@ -94,15 +94,16 @@ struct FigureTests {
     let loop = EmbeddedEventLoop()
     let clock = ManualClock(Timestamp(seconds: 1_000_000))
     let context = try ProxyContext.embedded(on: loop, clock: clock)
+    let site = try #require(context.sites.table.sites.first)
     func count(hits: Int) {
-      for _ in 0..<hits { context.statistics.answered(.hit, 200) }
-      context.statistics.answered(.network, 200)
+      for _ in 0..<hits { site.statistics.answered(.hit, 200) }
+      site.statistics.answered(.network, 200)
     }
     count(hits: 3)
-    context.recent.note(Figures(context.statistics))
+    site.recent.note(Figures(site.statistics))
     clock.advance(seconds: RecentFigures.span)
     count(hits: 1)
-    let page = StatusPage.html(context)
+    let page = try #require(StatusPage.html(context))
     let row = "<tr><td>hit ratio: answered without the origin</td><td>50.0%</td><td>66.6%</td></tr>"
     #expect(page.contains(row))
     #expect(page.contains("<tr><td>validated by the origin</td><td>0.0%</td><td>0.0%</td></tr>"))

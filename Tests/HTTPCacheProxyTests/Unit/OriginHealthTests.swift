@@ -52,7 +52,7 @@ struct OriginHealthTests {
       let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/ready")
       return await AdminRequest(head, content: [], context).answer()
     }
-    let server = context.origin.servers[0]
+    let server = try #require(context.sites.table.sites.first?.origin.servers.first)
     await #expect(throws: OriginError.self) {
       try await server.counting { throw OriginError(.connectionTerminated, "the origin is gone") }
     }

@@ -20,7 +20,7 @@ struct PurgeTests {
 
   /// What a purge is of, in one of the ways to say it.
   private enum Purge: CaseIterable {
-    case request, target, glob, prefix, group, groupOfAny, origin, partition, since, before, everything
+    case request, target, glob, prefix, site, group, groupOfAny, origin, partition, since, before, everything
 
     /// `/a/1` and its like.
     var selection: HTTPCache.Selection {
@@ -30,6 +30,8 @@ struct PurgeTests {
       case .target: .target(target)
       case .glob: .patterns([.glob("https://example.test/a/*")])
       case .prefix: .patterns([.prefix("HTTPS://Example.Test:443/a/"), .prefix("https://none.test/")])
+      case .site:
+        .site(0, in: SiteTable([SiteScope(hosts: ["example.test"], paths: ["/a"]), SiteScope()]))
       case .group: .group("a", of: target)
       case .groupOfAny: .group("a")
       case .origin: .origin(of: target)
@@ -51,7 +53,7 @@ struct PurgeTests {
     var paths: [String] {
       switch self {
       case .request, .target: ["/a/1"]
-      case .glob, .prefix: ["/a/1", "/a/2?x=y"]
+      case .glob, .prefix, .site: ["/a/1", "/a/2?x=y"]
       case .group, .groupOfAny: ["/a/1", "/a/2?x=y", "/c"]
       case .origin, .partition, .since, .before, .everything: PurgeTests.paths
       }

@@ -262,6 +262,51 @@ struct CommandErrorTests {
     .file(
       "rules:\n  - match: { status: 404 }\n    ignore-query: all\n",
       "proxy.yaml:2: rules: rule 1: ignore-query is decided before there is a response"),
+    // Sites.
+    .file("sites: 5\n", "proxy.yaml:1: sites: expected a list of at least one site"),
+    .file("sites: []\n", "proxy.yaml:1: sites: expected a list of at least one site"),
+    .file("sites:\n  - a\n", "proxy.yaml:2: sites: expected a mapping with `host` and `origin`, found 'a'"),
+    .file("sites:\n  - host: a\n", "proxy.yaml:2: a: expected `origin`, which is missing"),
+    .file("sites:\n  - host: []\n", "proxy.yaml:2: host: expected a value, found an empty list"),
+    .file("sites:\n  - host: {}\n", "proxy.yaml:2: host: expected a value, found a mapping"),
+    .file(
+      "sites:\n  - host: http://a\n",
+      "proxy.yaml:2: sites: http://a: host: expected a host without scheme and port"),
+    .file("sites:\n  - name: a b\n", "proxy.yaml:2: name: expected letters, digits and -._*/, found 'a b'"),
+    .file(
+      "sites:\n  - path: /x*\n", "proxy.yaml:2: sites: default/x*: path: expected the first segments of paths"
+    ),
+    .file(
+      "sites:\n  - host: a\n    origin: http://a\n  - { name: a, host: b, origin: http://b }\n",
+      "proxy.yaml:4: sites: two sites have the name 'a'; give this one another `name`"),
+    .file(
+      "sites:\n  - { host: a, origin: http://a }\n  - { name: b, host: A, origin: http://b }\n",
+      "proxy.yaml:3: sites: b: a belongs to a already"),
+    .file(
+      "sites:\n  - host: a\n    memory: 1GB\n",
+      "proxy.yaml:3: 'memory' is for all sites: write it outside of `sites`"),
+    .file(
+      "sites:\n  - host: a\n    orgin: http://a\n",
+      "proxy.yaml:3: unknown option 'orgin'; did you mean 'origin'?"),
+    .file(
+      "sites:\n  - host: a\n    origin: ftp://a\n",
+      "proxy.yaml:3: origin: expected http or https, found 'ftp'"),
+    .file(
+      "origin-attempts: 99\nsites:\n  - host: a\n    origin: http://a\n",
+      "proxy.yaml:1: origin-attempts: expected 1 to 64, found 99"),
+    .file(
+      "sites:\n  - host: a\n    origin: http://a\n    origin-timeout: soon\n",
+      "proxy.yaml:4: origin-timeout: expected a number of seconds, found 'soon'"),
+    .file(
+      "sites:\n  - host: a\n    origin: http://a\n    certificate: missing.pem\n",
+      "proxy.yaml:4: certificate: cannot read certificates in PEM from missing.pem"),
+    .file(
+      "sites:\n  - host: a\n    origin: http://a\n    key: missing.pem\n",
+      "proxy.yaml:4: key: expected one for each --certificate, found 1 for 0"),
+    .file(
+      "sites:\n  - host: a\n    origin: http://a\n    rules:\n      - lifetime: soon\n",
+      "proxy.yaml:5: rules: rule 1: lifetime: expected a time"),
+    .file("sites:\n  - host: a\n    host: b\n", "proxy.yaml:3: 'host' is set more than once; remove one"),
     .file("rules: []\nrules: []\n", "proxy.yaml:2: 'rules' is set more than once; remove one"),
     .file("colour-of-the-bikeshed: 1", "proxy.yaml:1: unknown option 'colour-of-the-bikeshed'; "),
     .file("origin = http://a\n", "proxy.yaml:1: expected `origin: http://a`, found `origin = http://a`"),

@@ -205,7 +205,8 @@ struct ProxyOptionsTests {
   func changeable() {
     // The rules are no option of the command line.
     #expect(
-      ProxyControl.changeable.subtracting(["rules"]).isSubset(of: OptionList(of: ProxyOptions.self).names))
+      ProxyControl.changeable.subtracting(["rules", "sites"]).isSubset(
+        of: OptionList(of: ProxyOptions.self).names))
   }
 
   @Test(

@@ -12,12 +12,14 @@ import Testing
 @Suite("httpcache rules", .timeLimit(.minutes(10)))
 struct RulesCommandTests {
   /// The examples of the page, by their place.
-  static let examples: [String] = {
-    let page = (try? Repository.text("Documentation/Operating/Rules.md")) ?? ""
+  static let examples = examples(of: "Documentation/Operating/Rules.md")
+
+  static func examples(of path: String) -> [String] {
+    let page = (try? Repository.text(path)) ?? ""
     return page.components(separatedBy: "```yaml\n").dropFirst().map {
       String($0.prefix(upTo: $0.firstRange(of: "```")?.lowerBound ?? $0.endIndex))
     }
-  }()
+  }
 
   @Test("Each example of the page is a valid configuration file with rules", arguments: examples)
   func pageExamples(text: String) throws {

@@ -23,11 +23,6 @@ struct AdminTests {
     return true
   }
 
-  private func ask(_ proxy: ProxyFixture, _ line: String, _ fields: String = "") async throws -> String {
-    try await RawClient.connect(to: proxy.adminPort).exchange(
-      "\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)\r\n")
-  }
-
   @Test("The admin port reports metrics, status and health")
   func tells() async throws {
     try await ProxyFixture.run {
@@ -36,7 +31,7 @@ struct AdminTests {
       try await Self.answering(request, &connection)
     } _: { proxy in
       for _ in 1...3 { _ = try await proxy.get("/") }
-      let metrics = try await ask(proxy, "GET /metrics")
+      let metrics = try await proxy.ask("GET /metrics")
       #expect(metrics.contains("\nhttpcache_requests_total{outcome=\"hit\",status=\"2xx\"} 2\n"))
       #expect(metrics.contains("\nhttpcache_origin_requests_total 1\n"))
       #expect(metrics.contains("\nhttpcache_stored_total 1\n"))
@@ -46,12 +41,12 @@ struct AdminTests {
         #expect(metrics.contains("\nhttpcache_live_objects{kind=\"\(kind)\"} "))
       }
       #expect(metrics.contains("\nhttpcache_transit_bytes 0\n"))
-      let page = try await ask(proxy, "GET /status")
+      let page = try await proxy.ask("GET /status")
       #expect(page.contains("66.6%"))
       #expect(!page.contains("<script"))
-      expect(try await ask(proxy, "GET /health"), endsWith: "ok\n")
-      expect(try await ask(proxy, "GET /else"), startsWith: "HTTP/1.1 404 ")
-      expect(try await ask(proxy, "GET /purge?all"), startsWith: "HTTP/1.1 405 ")
+      expect(try await proxy.ask("GET /health"), endsWith: "ok\n")
+      expect(try await proxy.ask("GET /else"), startsWith: "HTTP/1.1 404 ")
+      expect(try await proxy.ask("GET /purge?all"), startsWith: "HTTP/1.1 405 ")
     }
   }
 
@@ -68,7 +63,7 @@ struct AdminTests {
     } _: { proxy in
       _ = try await proxy.get("/")
       #expect(try await proxy.get("/").contains("test; hit"))
-      expect(try await ask(proxy, "POST /purge?\(what)"), startsWith: "HTTP/1.1 200 ")
+      expect(try await proxy.ask("POST /purge?\(what)"), startsWith: "HTTP/1.1 200 ")
       let again = try await proxy.get("/")
       #expect(!again.contains("test; hit"))
     }
@@ -231,12 +226,12 @@ struct AdminTests {
     } origin: { request, connection in
       try await Self.answering(request, &connection)
     } _: { proxy in
-      expect(try await ask(proxy, "POST /purge?all"), startsWith: "HTTP/1.1 401 ")
+      expect(try await proxy.ask("POST /purge?all"), startsWith: "HTTP/1.1 401 ")
       expect(
-        try await ask(proxy, "POST /purge?all", "Authorization: Bearer secre\r\n"),
+        try await proxy.ask("POST /purge?all", "Authorization: Bearer secre\r\n"),
         startsWith: "HTTP/1.1 401 ")
       #expect(
-        try await ask(proxy, "POST /purge?all", "Authorization: Bearer secret\r\n").hasPrefix("HTTP/1.1 200 ")
+        try await proxy.ask("POST /purge?all", "Authorization: Bearer secret\r\n").hasPrefix("HTTP/1.1 200 ")
       )
     }
     try await ProxyFixture.run {
@@ -245,9 +240,9 @@ struct AdminTests {
       try await Self.answering(request, &connection)
     } _: { proxy in
       expect(
-        try await ask(proxy, "POST /purge?all", "Origin: http://evil.example\r\n"),
+        try await proxy.ask("POST /purge?all", "Origin: http://evil.example\r\n"),
         startsWith: "HTTP/1.1 403 ")
-      expect(try await ask(proxy, "POST /purge?nothing"), startsWith: "HTTP/1.1 400 ")
+      expect(try await proxy.ask("POST /purge?nothing"), startsWith: "HTTP/1.1 400 ")
     }
   }
 

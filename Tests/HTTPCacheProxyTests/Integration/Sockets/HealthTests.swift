@@ -10,11 +10,6 @@ import Testing
 
 @Suite("Health and readiness", .timeLimit(.minutes(10)))
 struct HealthTests {
-  private func ask(_ proxy: ProxyFixture, _ path: String) async throws -> String {
-    try await RawClient.connect(to: proxy.adminPort).exchange(
-      "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-  }
-
   @Test("Readiness follows from a connection without a request, or from requests")
   func readiness() async throws {
     try await ProxyFixture.run {
@@ -23,10 +18,10 @@ struct HealthTests {
       try await connection.send(ok("hello", "Cache-Control: no-store\r\n"))
       return true
     } _: { proxy in
-      expect(try await ask(proxy, "/ready"), startsWith: "HTTP/1.1 200 ")
+      expect(try await proxy.ask("GET /ready"), startsWith: "HTTP/1.1 200 ")
       #expect(proxy.origin.requests.isEmpty)
       expect(try await proxy.get("/"), startsWith: "HTTP/1.1 200 ")
-      expect(try await ask(proxy, "/ready"), startsWith: "HTTP/1.1 200 ")
+      expect(try await proxy.ask("GET /ready"), startsWith: "HTTP/1.1 200 ")
     }
   }
 
@@ -41,7 +36,7 @@ struct HealthTests {
     } origin: { _, _ in
       true
     } _: { proxy in
-      let answer = try await ask(proxy, "/ready")
+      let answer = try await proxy.ask("GET /ready")
       expect(answer, startsWith: "HTTP/1.1 200 ")
       expect(answer, endsWith: "\r\n\r\nready; the shared tier is unavailable\n")
     }
@@ -55,10 +50,10 @@ struct HealthTests {
       false
     } _: { proxy in
       await proxy.origin.stop()
-      let answer = try await ask(proxy, "/ready")
+      let answer = try await proxy.ask("GET /ready")
       expect(answer, startsWith: "HTTP/1.1 503 ")
       #expect(!answer.contains("127.0.0.1"))
-      expect(try await ask(proxy, "/health"), startsWith: "HTTP/1.1 200 ")
+      expect(try await proxy.ask("GET /health"), startsWith: "HTTP/1.1 200 ")
     }
   }
 
@@ -85,7 +80,7 @@ struct HealthTests {
           try await RawClient.connect(to: proxy.port).talk { _ in }
         }
         for path in ["/health", "/ready"] {
-          let answer = try await ask(proxy, path)
+          let answer = try await proxy.ask("GET \(path)")
           expect(answer, startsWith: "HTTP/1.1 503 ")
           expect(answer, endsWith: "\r\nstopping\n")
         }
@@ -93,7 +88,7 @@ struct HealthTests {
         expect(await conversation.readAll(), endsWith: "\r\n\r\nhello")
       }
       try await proxy.running.value
-      #expect((try? await ask(proxy, "/health")) == nil)
+      #expect((try? await proxy.ask("GET /health")) == nil)
     }
   }
 

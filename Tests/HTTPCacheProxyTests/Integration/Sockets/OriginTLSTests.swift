@@ -40,11 +40,6 @@ struct OriginTLSTests {
     }
   }
 
-  private static func ask(_ proxy: ProxyFixture, _ path: String) async throws -> String {
-    try await RawClient.connect(to: proxy.adminPort).exchange(
-      "GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-  }
-
   // MARK: - Handshakes
 
   /// A certificate, what the proxy expects, and the result of the connection.
@@ -111,7 +106,7 @@ struct OriginTLSTests {
         try await connection.send(ok("hello", Self.notStored))
         return true
       } _: { proxy in
-        let ready = try await Self.ask(proxy, "/ready")
+        let ready = try await proxy.ask("GET /ready")
         let answer = try await proxy.get("/")
         if let failure = trust.failure {
           expect(answer, startsWith: "HTTP/1.1 502 ")

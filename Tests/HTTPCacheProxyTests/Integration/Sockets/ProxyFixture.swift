@@ -77,6 +77,12 @@ struct ProxyFixture: Sendable {
     try await RawClient.connect(to: port).exchange(text, closesHalf: true)
   }
 
+  /// The response of the admin port to a request.
+  func ask(_ line: String, _ fields: String = "") async throws -> String {
+    try await RawClient.connect(to: adminPort).exchange(
+      "\(line) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\(fields)\r\n")
+  }
+
   func get(_ path: String, _ fields: String = "") async throws -> String {
     try await exchange("GET \(path) HTTP/1.1\r\nHost: a.example\r\n\(fields)Connection: close\r\n\r\n")
   }

@@ -15,7 +15,7 @@ struct OriginWatchTests {
   func failures() async throws {
     let handler = InMemoryLogHandler()
     let watch = OriginWatch(
-      ProxyStatistics(), Logger(label: "test") { _ in handler },
+      SiteStatistics(), Logger(label: "test") { _ in handler },
       clock: ManualClock(Timestamp(seconds: 1_000_000)))
     for _ in 1...20 {
       await #expect(throws: OriginError.self) {
@@ -32,7 +32,7 @@ struct OriginWatchTests {
   func shortage() async throws {
     let handler = InMemoryLogHandler()
     let watch = OriginWatch(
-      ProxyStatistics(), Logger(label: "test") { _ in handler },
+      SiteStatistics(), Logger(label: "test") { _ in handler },
       clock: ManualClock(Timestamp(seconds: 1_000_000)))
     await #expect(throws: OriginError.self) {
       try await watch.observe { throw OriginError(.proxyInternalError, "no descriptor is left") }

@@ -128,6 +128,11 @@ struct RemovalLogTests {
     #expect(try await fleet.get("/a/1", at: 1).text == "2")
   }
 
+  private static let site = SiteSelection(
+    table: SiteTable([
+      SiteScope(hosts: ["a.example", "*.b.example"], paths: ["/x"]), SiteScope(paths: ["/y"]), SiteScope(),
+    ]), scope: 0)
+
   @Test("A payload of a later version, or a damaged one, removes everything")
   func unreadable() {
     let target = TargetURI(scheme: "https", authority: "a.example", path: "/x?y")
@@ -139,6 +144,7 @@ struct RemovalLogTests {
       .init(.target(target, keepingPins: true), in: .everyPartition),
       .init(.patterns([.prefix("https://b.example/")]), in: .everyPartition),
       .init(.scopes([[1, 2], []]), in: .everyPartition),
+      .init(.site(Self.site), partition: "p"), .init(.site(Self.site), in: .everyPartition),
     ]
     for removal in selections.flatMap({ [Removal($0), Removal($0, isSoft: true)] }) {
       let payload = removal.payload(node: 7)
@@ -149,6 +155,7 @@ struct RemovalLogTests {
         let read = Removal.read(Array(payload[..<count])).removal
         if case .patterns = removal.selection.extent, case .patterns = read.selection.extent { continue }
         if case .scopes = removal.selection.extent, case .scopes = read.selection.extent { continue }
+        if case .site = removal.selection.extent, case .site = read.selection.extent { continue }
         if removal.selection == .groups(["g", "h"]), read.selection == .group("g") { continue }
         #expect(read == .everything, "\(removal) \(count)")
       }
@@ -158,6 +165,7 @@ struct RemovalLogTests {
   @Test("Payloads of earlier versions are read, and those of the same kinds are written as before")
   func versions() {
     func text(_ text: String) -> [UInt8] { [UInt8(text.utf8.count), 0, 0, 0] + text.utf8 }
+    func number(_ number: UInt8) -> [UInt8] { [number, 0, 0, 0, 0, 0, 0, 0] }
     let target = TargetURI(scheme: "https", authority: "a.example", path: "/x")
     let time: [UInt8] = [0x88, 0x13, 0, 0, 0, 0, 0, 0]
     let group = HTTPCache.Selection.group("g", of: target, partition: "p")
@@ -201,6 +209,24 @@ struct RemovalLogTests {
       ),
       ([10, 0], .everything, false), ([10, 0, 5] + text("p"), .everything, false),
       ([10, 0, 10, 1] + text("") + text(target.text), .everything, false), ([11, 0], .everything, false),
+      (
+        [11, 1] + text("p") + number(1) + number(1) + text("a.b") + number(1) + text("/x") + number(0)
+          + number(0),
+        Removal(
+          .init(
+            .site(
+              SiteSelection(
+                table: SiteTable([SiteScope(hosts: ["a.b"], paths: ["/x"]), SiteScope()]), scope: 1)),
+            partition: "p"), isSoft: true), true
+      ),
+      // A position without a site, and numbers that no payload has room for.
+      ([11, 0] + text("") + number(1) + number(0) + number(0), .everything, false),
+      ([11, 0] + text("") + number(0) + number(255), .everything, false),
+      (
+        [11, 0] + text("") + [255, 255, 255, 255, 255, 255, 255, 255] + number(0) + number(0), .everything,
+        false
+      ),
+      ([12, 0], .everything, false),
     ] as [([UInt8], Removal, Bool)] {
       let payload = [1, 7, 0, 0, 0, 0, 0, 0, 0] + bytes
       #expect(Removal.read(payload).removal == removal, "\(bytes)")
