@@ -324,6 +324,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
     logCertificates()
   }
 
+  /// Sets what the admin port shows as the configuration in use.
+  package func show(_ shown: [ShownSetting]) { settings.shown = shown }
+
   /// Logs until when the certificates for clients are valid, as a warning if that is soon, and whether that of the origin is
   /// not checked.
   private func logCertificates() {

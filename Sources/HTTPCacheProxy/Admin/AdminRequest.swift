@@ -21,7 +21,7 @@ struct AdminRequest: Sendable {
   private let path: String
   private let query: Substring
   private let content: [UInt8]
-  private let accept: String?
+  private let wantsJSON: Bool
   private let authorization: String?
   private let verdict: AdminHosts.Verdict
   /// Whether a browser sends the request for a page of another site.
@@ -33,7 +33,7 @@ struct AdminRequest: Sendable {
     path = String(head.uri.prefix { $0 != "?" })
     query = head.uri.dropFirst(path.count + 1)
     self.content = content
-    accept = head.headers.first(name: "Accept")
+    wantsJSON = head.headers["Accept"].contains { $0.lowercasedASCII.contains("application/json") }
     verdict = AdminHosts(context.configuration).judge(head.headers["Host"])
     authorization = head.headers.first(name: "Authorization")
     isFromPage = head.headers.contains(name: "Origin") || head.headers.contains(name: "Sec-Fetch-Site")
@@ -68,8 +68,16 @@ struct AdminRequest: Sendable {
         type: "text/plain; version=0.0.4; charset=utf-8",
         text: PrometheusText.of(context))
     case "/status", "/":
-      guard let page = StatusPage.html(context, query: query) else {
-        return Answer(status: 404, text: "No such site.\n")
+      // With a token, the port may be open to other machines.
+      let settings = context.settings.value.adminToken == nil || isAuthorized ? context.settings.shown : nil
+      if wantsJSON {
+        return Answer(type: "application/json", text: StatusReport.json(context, settings))
+      }
+      guard let page = StatusPage.html(context, query: query, settings) else {
+        return Answer(
+          status: 404,
+          text:
+            "Not found. Use /status, /status?site=NAME, or, with the admin token, /status?configuration.\n")
       }
       return Answer(type: "text/html; charset=utf-8", text: page)
     default:
@@ -114,8 +122,8 @@ struct AdminRequest: Sendable {
   // MARK: - Purging
 
   private func purge() async -> Answer {
-    if let token = context.settings.value.adminToken {
-      guard let authorization, Self.isEqual(authorization, "Bearer \(token)") else {
+    if context.settings.value.adminToken != nil {
+      guard isAuthorized else {
         return Answer(
           status: 401, text: "Purging requires the admin token: Authorization: Bearer TOKEN\n",
           challenge: "Bearer")
@@ -124,7 +132,13 @@ struct AdminRequest: Sendable {
       // Any page in an administrator's browser can post here, but it cannot leave out these fields.
       return Answer(status: 403, text: "Purging from a web page requires an admin token; set one.\n")
     }
-    return await PurgeRequest(query: query, content: content, accept: accept, context).answer()
+    return await PurgeRequest(query: query, content: content, wantsJSON: wantsJSON, context).answer()
+  }
+
+  /// Whether the request has the admin token.
+  private var isAuthorized: Bool {
+    guard let token = context.settings.value.adminToken, let authorization else { return false }
+    return Self.isEqual(authorization, "Bearer \(token)")
   }
 
   /// Compares tokens; takes the same time for a wrong token and for the right one.

@@ -21,6 +21,7 @@ struct PrometheusText {
       table.sites + [table.unassigned].filter { other in !table.sites.contains { $0 === other } }
     page.requests(counted)
     page.traffic(statistics)
+    page.certificates(context.settings.encryption.clients?.certificates ?? [])
     page.origin(table.sites)
     page.objects(cache)
     page.cache(statistics.cache)
@@ -263,8 +264,23 @@ struct PrometheusText {
   private mutating func rules(_ counts: [(name: String, requests: Int)]) {
     if counts.isEmpty { return }
     family("httpcache_rule_requests_total", "counter", "Requests that a rule matched.")
-    for (name, requests) in counts {
-      sample("httpcache_rule_requests_total", [("rule", Self.label(name))], requests)
+    // A scrape with two samples of one name and labels fails.
+    var sums: [String: Int] = [:]
+    for (name, requests) in counts { sums[name, default: 0] += requests }
+    for (name, requests) in sums.sorted(by: { $0.key < $1.key }) {
+      sample("httpcache_rule_requests_total", [("rule", name)], requests)
+    }
+  }
+
+  private mutating func certificates(_ certificates: [ServerCertificate]) {
+    if certificates.isEmpty { return }
+    family(
+      "httpcache_certificate_end_seconds", "gauge",
+      "Until when a certificate for clients is valid, in seconds since 1970.")
+    var files: Set<String> = []
+    // Sites may share one.
+    for certificate in certificates where files.insert(certificate.file).inserted {
+      sample("httpcache_certificate_end_seconds", [("file", certificate.file)], Int(certificate.lastSecond))
     }
   }
 
@@ -308,7 +324,7 @@ struct PrometheusText {
   }
 
   private mutating func sample(_ name: String, _ labels: [(String, String)], _ value: some Numeric) {
-    let labels = labels.map { "\($0)=\"\($1)\"" }.joined(separator: ",")
+    let labels = labels.map { "\($0)=\"\(Self.label($1))\"" }.joined(separator: ",")
     text += labels.isEmpty ? "\(name) \(value)\n" : "\(name){\(labels)} \(value)\n"
   }
 

@@ -32,10 +32,10 @@ struct PurgeRequest: Sendable {
   private let context: ProxyContext
 
   /// - Parameter content: one URL per line, or a form with the same parameters as the query.
-  init(query: Substring, content: [UInt8], accept: String?, _ context: ProxyContext) {
+  init(query: Substring, content: [UInt8], wantsJSON: Bool, _ context: ProxyContext) {
     self.query = String(query)
     self.content = content
-    wantsJSON = accept?.lowercasedASCII.contains("application/json") ?? false
+    self.wantsJSON = wantsJSON
     self.context = context
   }
 

@@ -7,17 +7,25 @@ import HTTPCaching
 
 /// The status page: one document without scripts or external resources.
 enum StatusPage {
-  /// - Parameter query: `site=` and a name, for the page of one site.
+  /// - Parameters:
+  ///   - query: `site=` and a name, for the page of one site.
+  ///   - settings: those in use; `nil` if they must not be shown.
   /// - Returns: `nil` if there is no such site.
-  static func html(_ context: ProxyContext, query: Substring = "") -> String? {
+  static func html(
+    _ context: ProxyContext, query: Substring = "", _ settings: [ShownSetting]? = nil
+  ) -> String? {
     let table = context.sites.table
-    guard query.hasPrefix("site=") else { return html(context, table.sites, and: table.unassigned) }
+    if query == "configuration" { return settings.map { configuration(context, $0) } }
+    guard query.hasPrefix("site=") else {
+      return html(context, table.sites, and: table.unassigned, showsSettings: settings?.isEmpty == false)
+    }
     return table[String(query.dropFirst(5))].map { html(context, [table.sites[$0]]) }
   }
 
   /// - Parameter unassigned: what requests without a site count for.
   private static func html(
-    _ context: ProxyContext, _ sites: [ServedSite], and unassigned: ServedSite? = nil
+    _ context: ProxyContext, _ sites: [ServedSite], and unassigned: ServedSite? = nil,
+    showsSettings: Bool = false
   ) -> String {
     let (statistics, store) = (context.statistics, context.cache.store)
     let (usage, capacity) = (store.usage, store.capacity)
@@ -47,15 +55,10 @@ enum StatusPage {
       both("\(share * 100)%") { milliseconds(LatencyHistogram.quantile(share, of: $0.originLatency)) }
     }
     let now = "last \(seconds) s"
-    return """
-      <!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="5">
-      <meta name="viewport" content="width=device-width"><title>\(escaped(context.configuration.name))</title><style>
-      body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:48rem;padding:0 1rem;color:#222}
-      h1{font-size:1.4rem}h2{font-size:1rem;margin:1.5rem 0 .3rem}
-      table{border-collapse:collapse;width:100%}td,th{padding:.15rem 0;border-bottom:1px solid #ddd}
-      th{text-align:left}td+td,th+th{text-align:right;width:9rem;font-variant-numeric:tabular-nums}
-      @media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}td,th{border-color:#444}}
-      </style></head><body><h1>\(escaped(heading(context, sites)))</h1>\(sites.count > 1 ? overview(sites) : "")
+    return document(
+      context,
+      """
+      <h1>\(escaped(heading(context, sites)))</h1>\(sites.count > 1 ? overview(sites) : "")
       \(table("Shares of the requests that were not refused", now, [shares]))
       \(table("Requests by outcome", now, outcomes))
       \(table("Latency to the head of the response", now, latency))
@@ -70,8 +73,40 @@ enum StatusPage {
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
       \(context.cache.sharedTierStatistics.map { shared($0) } ?? "")\
-      </table>\(sites.map { servers($0) }.joined())\(rules(context.cache.ruleCounts))<p>httpcache \(HTTPCache.version)</p></body></html>
-      """
+      </table>\(sites.map { servers($0) }.joined())\(reasons(statistics.cache))\(rules(context.cache.ruleCounts))<p>\(showsSettings ? "<a href=\"?configuration\">Configuration</a>, " : "")httpcache \(HTTPCache.version)</p>
+      """, isRefreshed: true)
+  }
+
+  /// The most frequent reasons for which responses were not stored.
+  private static func reasons(_ cache: CacheMetrics) -> String {
+    let counts = cache.notStored.map { ($0.key.rawValue, $0.value) }.sorted {
+      ($1.1, $0.0) < ($0.1, $1.0)
+    }
+    return "<h2>Responses</h2><table>\(row("stored", "\(cache.stored.value)"))"
+      + counts.prefix(20).map { row("not stored: \($0)", "\($1)") }.joined() + "</table>"
+  }
+
+  private static func configuration(_ context: ProxyContext, _ settings: [ShownSetting]) -> String {
+    let rows = settings.map { setting in
+      row((setting.site.map { "\($0): " } ?? "") + setting.name, setting.value, setting.place ?? "default")
+    }
+    return document(
+      context,
+      "<h1>Configuration</h1><p><a href=\"?\">Status</a></p><table>\(rows.joined())</table>",
+      isRefreshed: false)
+  }
+
+  private static func document(_ context: ProxyContext, _ body: String, isRefreshed: Bool) -> String {
+    """
+    <!doctype html><html lang="en"><head><meta charset="utf-8">\(isRefreshed ? "<meta http-equiv=\"refresh\" content=\"5\">" : "")
+    <meta name="viewport" content="width=device-width"><title>\(escaped(context.configuration.name))</title><style>
+    body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:48rem;padding:0 1rem;color:#222}
+    h1{font-size:1.4rem}h2{font-size:1rem;margin:1.5rem 0 .3rem}
+    table{border-collapse:collapse;width:100%}td,th{padding:.15rem 0;border-bottom:1px solid #ddd}
+    th{text-align:left}td+td,th+th{text-align:right;width:9rem;font-variant-numeric:tabular-nums}
+    @media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}td,th{border-color:#444}}
+    </style></head><body>\(body)</body></html>
+    """
   }
 
   private static func rules(_ counts: [(name: String, requests: Int)]) -> String {

@@ -24,6 +24,7 @@ final class CurrentConfiguration: Sendable {
   private struct State {
     var value: ProxyConfiguration
     var encryption = Encryption()
+    var shown: [ShownSetting] = []
     var onChange: [@Sendable (ProxyConfiguration) -> Void] = []
   }
 
@@ -36,6 +37,12 @@ final class CurrentConfiguration: Sendable {
   var value: ProxyConfiguration { state.withLock { $0.value } }
 
   var encryption: Encryption { state.withLock { $0.encryption } }
+
+  /// The settings as the admin port shows them; empty if the program has none to show.
+  var shown: [ShownSetting] {
+    get { state.withLock { $0.shown } }
+    set { state.withLock { $0.shown = newValue } }
+  }
 
   /// The sites, and what the connections to their origins need.
   var sites: [(site: ProxyConfiguration.Site, origin: OriginSettings)] {

@@ -71,6 +71,7 @@ struct ProxyCommand: AsyncParsableCommand {
       defer { cache.close() }
       if let events { try await Self.requireSharedTier(events) }
       let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger)
+      proxy.show(settings.shownSettings)
       let manager = ServiceManager(process: getpid()) { getenv($0).map { String(cString: $0) } }
       let obeying = Task {
         var control = ProxyControl(

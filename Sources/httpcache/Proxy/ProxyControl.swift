@@ -113,6 +113,7 @@ struct ProxyControl {
         memory: store.memoryCapacity, disk: store.directory == nil ? nil : store.diskCapacity)
       if merged.rules != running.rules { proxy.cache.rules = merged.rules }
       running = merged
+      proxy.show(merged.shownSettings)
       report(changes, taken: taken)
       if resolved.proxy.hasFiles {
         logger.notice("SIGHUP: certificates and keys were read again")

@@ -233,6 +233,30 @@ struct ProxySettings {
     }.joined(separator: ", ")
   }
 
+  /// All settings, for the admin port: without the values of secrets.
+  var shownSettings: [ShownSetting] {
+    func shown(_ name: String, _ settings: ProxySettings, site: String? = nil) -> ShownSetting {
+      let isSecret = ProxyControl.secret.contains(name) && settings.settings[name] != nil
+      return ShownSetting(
+        site: site, name: name, value: isSecret ? "(not shown)" : settings.shown(name),
+        place: settings.settings[name].map { _ in settings.place(of: name) })
+    }
+    var all = [ShownSetting(name: "config", value: file ?? "", place: file.map { _ in "--config" })]
+    all += Self.options.names.filter { !["config", "help"].contains($0) }.map { shown($0, self) }
+    for site in sites {
+      var own = self
+      own.settings = site.settings
+      all.append(
+        ShownSetting(
+          site: site.name, name: "host", value: site.scope.hosts.joined(separator: ", "), place: site.place))
+      all.append(
+        ShownSetting(
+          site: site.name, name: "path", value: site.scope.paths.joined(separator: ", "), place: site.place))
+      all += site.settings.keys.sorted().map { shown($0, own, site: site.name) }
+    }
+    return all
+  }
+
   /// Whether clients use TLS.
   var hasCertificates: Bool {
     ([settings] + sites.map(\.settings)).contains { $0["certificate"]?.arguments.isEmpty == false }

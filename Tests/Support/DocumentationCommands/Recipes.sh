@@ -16,6 +16,5 @@ cd "$work" || exit 1
 
 # What other programs can say about the files on the page.
 if command -v promtool >/dev/null; then
-  file httpcache-alerts.yml >"$work/httpcache-alerts.yml"
-  step "$page" sh <<<"promtool check rules $work/httpcache-alerts.yml" 3</dev/null
+  step "$page" sh <<<"promtool check rules $root/Documentation/Monitoring/Alerts.yaml" 3</dev/null
 fi

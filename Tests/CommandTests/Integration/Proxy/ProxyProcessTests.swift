@@ -305,6 +305,13 @@ struct ProxyProcessTests {
           }
           #expect(try await post().hasPrefix("HTTP/1.1 200 "))
           #expect(try await purge().hasPrefix("HTTP/1.1 200 "))
+          func settings() async throws -> String { try await ports.ask("/status?configuration") }
+          let settingsBefore = try await settings()
+          for row in [
+            "<td>memory</td><td>256MB</td><td>default</td>",
+            "<td>connections</td><td>100</td><td>--connections</td>",
+            "<td>listen</td><td>127.0.0.1:0</td><td>\(file):2</td>",
+          ] { #expect(settingsBefore.contains(row), "\(settingsBefore)") }
 
           try folder.write(
             base
@@ -340,6 +347,10 @@ struct ProxyProcessTests {
           #expect(try await post().hasPrefix("HTTP/1.1 200 "))
           #expect(try await purge().hasPrefix("HTTP/1.1 200 "))
           #expect(proxy.errorText.ranges(of: "name cannot change").count == 1)
+          try folder.write(base + "memory: 2GB\n", to: "proxy.yaml")
+          proxy.signal(SIGHUP)
+          try await proxy.says("memory has changed: '256MB' before, '2GB' now")
+          #expect(try await settings().contains("<td>memory</td><td>2GB</td><td>\(file):4</td>"))
 
           proxy.signal(SIGHUP)
           try await proxy.says("nothing has changed in \(file)")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import HTTPCacheEngine
 import HTTPCacheProxy
 import Logging
@@ -47,6 +48,65 @@ struct AdminTests {
       expect(try await proxy.ask("GET /health"), endsWith: "ok\n")
       expect(try await proxy.ask("GET /else"), startsWith: "HTTP/1.1 404 ")
       expect(try await proxy.ask("GET /purge?all"), startsWith: "HTTP/1.1 405 ")
+    }
+  }
+
+  @Test(
+    "The status is JSON for programs; with a token, only its holders see the configuration",
+    arguments: [nil, "secret"])
+  func statusReport(token: String?) async throws {
+    struct Report: Decodable {
+      struct Server: Decodable { var name: String, isAvailable: Bool, connectionLimit: Int, requests: Int }
+      struct Figures: Decodable {
+        var requests: [String: Int], hitRatio: Double?, latency: [String: Double?], originRequests: Int
+      }
+      struct Site: Decodable { var name: String, servers: [Server], last: Figures, total: Figures }
+      struct Setting: Decodable, Equatable { var site: String?, name: String, value: String, place: String? }
+      var version: String, isStopping: Bool, sites: [Site], notStored: [String: Int],
+        configuration: [Setting]?
+    }
+    try await ProxyFixture.run {
+      $0.admin = ProxyConfiguration.Endpoint(host: "127.0.0.1", port: 0)
+      $0.adminToken = token
+    } origin: { request, connection in
+      if request.contains("/stored") { return try await Self.answering(request, &connection) }
+      try await connection.send(ok("x", "Cache-Control: no-store\r\n"))
+      return true
+    } _: { proxy in
+      proxy.proxy.show([
+        .init(name: "name", value: "a \"b\" \\ \u{1}<ü>"),
+        .init(site: "s", name: "origin", value: "http://a", place: "p.yaml:3"),
+      ])
+      for path in ["/stored", "/stored", "/"] { _ = try await proxy.get(path) }
+      func report(_ fields: String) async throws -> Report {
+        let answer = try await proxy.ask("GET /status", "Accept: application/json\r\n" + fields)
+        expect(answer, contains: "\r\nContent-Type: application/json\r\n")
+        let text = answer[(answer.firstRange(of: "\r\n\r\n")?.upperBound ?? answer.endIndex)...]
+        return try JSONDecoder().decode(Report.self, from: Data(text.utf8))
+      }
+      let open = try await report("")
+      #expect(!open.isStopping && open.notStored == ["responseNoStore": 1] && open.sites.count == 1)
+      #expect(open.sites[0].total.requests["hit"] == 1 && open.sites[0].total.requests["network"] == 2)
+      #expect(
+        open.sites[0].total.hitRatio.map { Int($0 * 100) } == 33 && open.sites[0].total.originRequests == 2)
+      #expect(open.sites[0].servers.map(\.requests) == [2] && open.sites[0].servers[0].isAvailable)
+      #expect((open.configuration == nil) == (token != nil))
+      let page = try await proxy.ask("GET /status?configuration")
+      expect(page, startsWith: token == nil ? "HTTP/1.1 200 " : "HTTP/1.1 404 ")
+      let authorization = "Authorization: Bearer secret\r\n"
+      let own = try await report(token == nil ? "" : authorization)
+      #expect(
+        own.configuration == [
+          .init(site: nil, name: "name", value: "a \"b\" \\ \u{1}<ü>", place: nil),
+          .init(site: "s", name: "origin", value: "http://a", place: "p.yaml:3"),
+        ])
+      let table = try await proxy.ask("GET /status?configuration", authorization)
+      expect(table, contains: "<td>s: origin</td><td>http://a</td><td>p.yaml:3</td>")
+      expect(table, contains: "\u{1}&lt;ü></td><td>default</td>")
+      #expect(!table.contains("http-equiv"))
+      expect(
+        try await proxy.ask("GET /status"),
+        contains: "<tr><td>not stored: responseNoStore</td><td>1</td></tr>")
     }
   }
 
