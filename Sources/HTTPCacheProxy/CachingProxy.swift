@@ -257,7 +257,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     return loop.scheduleRepeatedTask(
       initialDelay: .seconds(RecentFigures.interval), delay: .seconds(RecentFigures.interval)
     ) { _ in
-      for site in sites.table.sites { site.recent.note(Figures(site.statistics)) }
+      sites.look()
       disk.look()
     }
   }

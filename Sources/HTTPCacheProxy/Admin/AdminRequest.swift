@@ -89,22 +89,28 @@ struct AdminRequest: Sendable {
   private func readiness() async -> Answer {
     if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
     let sites = context.sites.table.sites
-    let states = await withTaskGroup { group in
-      for (index, site) in sites.enumerated() { group.addTask { (index, await site.origin.health()) } }
-      var states: [Int: OriginHealth.State] = [:]
-      for await (index, state) in group { states[index] = state }
-      return states
+    var states = sites.map(\.origin.knownHealth)
+    // One site must not keep the clients of the others away, nor make a probe wait. What is asked goes on in the background.
+    if !states.contains(.ready) {
+      let (answers, answer) = AsyncStream.makeStream(of: (Int, OriginHealth.State).self)
+      for (index, site) in sites.enumerated() {
+        Task { answer.yield((index, await site.origin.health())) }
+      }
+      var count = 0
+      for await (index, state) in answers {
+        (states[index], count) = (state, count + 1)
+        if state == .ready || count == sites.count { break }
+      }
     }
     var notes: [String] = []
     for (index, site) in sites.enumerated() {
-      guard case .unreachable(let kind)? = states[index] else { continue }
+      guard case .unreachable(let kind) = states[index] else { continue }
       let origin = site.name.isEmpty ? "the origin" : "the origin of \(site.name)"
       notes.append(
         kind == .proxyInternalError
           ? "the proxy cannot connect to \(origin): it has no file descriptor left"
           : "\(origin) does not answer: \(kind.rawValue)")
     }
-    // One site must not keep the clients of the others away.
     guard notes.count < sites.count else {
       return Answer(status: 503, text: notes.joined(separator: "; ") + "\n")
     }

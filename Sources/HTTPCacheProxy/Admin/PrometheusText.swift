@@ -16,10 +16,7 @@ struct PrometheusText {
     page.gauge("httpcache_build_info", "Version of the proxy.", [("version", HTTPCache.version)], 1)
     page.process(ProcessFigures())
     let table = context.sites.table
-    // Without a name, what counts for no site has no label.
-    let counted =
-      table.sites + [table.unassigned].filter { other in !table.sites.contains { $0 === other } }
-    page.requests(counted)
+    page.requests(table.counted)
     page.traffic(statistics)
     page.certificates(context.settings.encryption.clients?.certificates ?? [])
     page.origin(table.sites)
@@ -29,7 +26,7 @@ struct PrometheusText {
     page.store(cache.store)
     if let shared = cache.sharedTierStatistics { page.sharedTier(shared) }
     page.histogram(
-      "httpcache_latency_seconds", "Time from a request's head to the head of its response.", counted,
+      "httpcache_latency_seconds", "Time from a request's head to the head of its response.", table.counted,
       \.latency)
     page.histogram(
       "httpcache_origin_latency_seconds",

@@ -16,20 +16,19 @@ enum StatusPage {
   ) -> String? {
     let table = context.sites.table
     if query == "configuration" { return settings.map { configuration(context, $0) } }
-    guard query.hasPrefix("site=") else {
-      return html(context, table.sites, and: table.unassigned, showsSettings: settings?.isEmpty == false)
+    guard let name = query.split(separator: "&").first(where: { $0.hasPrefix("site=") })?.dropFirst(5) else {
+      return html(context, table.sites, counted: table.counted, showsSettings: settings?.isEmpty == false)
     }
-    return table[String(query.dropFirst(5))].map { html(context, [table.sites[$0]]) }
+    return table[String(name)].map { html(context, [table.sites[$0]], counted: [table.sites[$0]]) }
   }
 
-  /// - Parameter unassigned: what requests without a site count for.
+  /// - Parameter counted: the sites, and what requests without a site count for.
   private static func html(
-    _ context: ProxyContext, _ sites: [ServedSite], and unassigned: ServedSite? = nil,
+    _ context: ProxyContext, _ sites: [ServedSite], counted: [ServedSite],
     showsSettings: Bool = false
   ) -> String {
     let (statistics, store) = (context.statistics, context.cache.store)
     let (usage, capacity) = (store.usage, store.capacity)
-    let counted = sites + [unassigned].compactMap(\.self).filter { other in !sites.contains { $0 === other } }
     var (all, last, seconds) = (Figures(), Figures(), Int64(0))
     for site in counted {
       let figures = Figures(site.statistics)

@@ -62,7 +62,7 @@ extension ProxyConfiguration {
         }
       }
       if let fault = SiteTable(sites.map(\.scope)).fault(sites.map(\.name)) {
-        throw ProxyConfiguration.ValidationError("sites: \(fault)")
+        throw ProxyConfiguration.ValidationError("sites: \(fault.text)")
       }
       for site in sites {
         do {

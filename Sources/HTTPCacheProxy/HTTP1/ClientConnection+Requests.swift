@@ -75,8 +75,8 @@ extension ClientConnection {
     self.reader.reset()
     do throws(MessageFault) {
       var request = try ClientRequest(
-        head, reader, scheme: service == .answers ? context.scheme : "http",
-        authority: service == .answers ? siteFinder.defaultAuthority : "")
+        head, reader, scheme: service == .answers ? context.scheme : "http")
+      siteFinder.assign(&request, setsAuthority: service == .answers)
       // A request that the proxy answers itself is shown as received.
       if request.maxForwards == 0 {
         request.client = clientAddress
@@ -93,9 +93,8 @@ extension ClientConnection {
   private func answer(_ request: ClientRequest, _ context: ChannelHandlerContext) {
     // Reading the limit takes a lock.
     let limit = request.framing == .none ? 0 : self.context.settings.value.limits.requestBytes
-    var request = request
     do throws(MessageFault) {
-      if service == .answers { request.site = try siteFinder.site(of: request.request) }
+      if service == .answers { try request.checkSite() }
       let answerer = try machine.requestReceived(
         Exchange.Request(request, service), contentLimit: limit,
         isStopping: self.context.isDraining.load(ordering: .relaxed))

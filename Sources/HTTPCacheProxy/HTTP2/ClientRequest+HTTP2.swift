@@ -83,7 +83,6 @@ extension ClientRequest {
     try self.init(
       found, method, target: path, hasFragment: path.utf8.contains(UInt8(ascii: "#")),
       Self.framing(found.framing, hasContent: hasContent && upgrade == nil), .http2, scheme: scheme,
-      authority: "",
       upgrade: upgrade)
   }
 

@@ -145,6 +145,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     } catch {
       return perform(machine.failed(error), context, fields)
     }
+    connection.siteFinder.assign(&request, setsAuthority: false)
     // A request that the proxy answers itself is shown as received.
     if request.maxForwards == 0 {
       request.client = connection.forwarder.address
@@ -152,7 +153,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       request.client = connection.forwarder.apply(to: &request.request, given: request.forwarding)
     }
     do throws(MessageFault) {
-      request.site = try connection.siteFinder.site(of: request.request)
+      try request.checkSite()
       if request.framing != .none, self.context.cache.transit.allowance(upTo: 1) == 0 {
         throw MessageFault(503, "the proxy has no memory for the content of the request")
       }

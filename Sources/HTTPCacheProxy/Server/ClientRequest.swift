@@ -22,17 +22,13 @@ struct ClientRequest: Sendable {
   let forwarding: HTTPFields?
   /// The client, as far as it can be trusted: the peer, or the client that trusted proxies name.
   var client: IPAddress?
-  /// The site that it belongs to; `nil` for none.
+  /// The site that it belongs to; `nil` for none. ``SiteFinder`` sets it, and the authority of a request without one.
   var site: ServedSite?
 
   /// Reads the head of a request of HTTP/1.1.
   ///
-  /// - Parameters:
-  ///   - head: the bytes of the head.
-  ///   - authority: the default authority, for clients that send none.
-  init(
-    _ head: ByteBuffer, _ reader: HeadReader, scheme: String, authority: String
-  ) throws(MessageFault) {
+  /// - Parameter head: the bytes of the head.
+  init(_ head: ByteBuffer, _ reader: HeadReader, scheme: String) throws(MessageFault) {
     var line: HeadReader.RequestLine?
     var found = Fields()
     try reader.readLines(head) { bytes throws(MessageFault) in
@@ -58,7 +54,7 @@ struct ClientRequest: Sendable {
     }
     try self.init(
       found, line.method, target: line.target, hasFragment: line.hasFragment, framing,
-      minor == 0 ? .http10 : .http11, scheme: scheme, authority: authority)
+      minor == 0 ? .http10 : .http11, scheme: scheme)
     closes = minor == 0 || connection?.says("close") == true
     // A server may ignore Upgrade (RFC 9110 §7.8). This proxy ignores it if the request has content, because that would
     // have to be sent before the protocols are switched.
@@ -70,10 +66,9 @@ struct ClientRequest: Sendable {
     }
   }
 
-  /// - Parameter authority: the default authority.
   init(
     _ found: Fields, _ method: HTTPRequest.Method, target: String, hasFragment: Bool, _ framing: Framing,
-    _ version: HTTPVersion, scheme: String, authority: String, upgrade: String? = nil
+    _ version: HTTPVersion, scheme: String, upgrade: String? = nil
   ) throws(MessageFault) {
     (self.version, self.framing, self.upgrade) = (version, framing, upgrade)
     expectsContinue = found.expectsContinue && version != .http10 && framing != .none
@@ -85,7 +80,7 @@ struct ClientRequest: Sendable {
       return host
     }
     request = HTTPRequest(
-      method: method, scheme: scheme, authority: host ?? authority, path: target,
+      method: method, scheme: scheme, authority: host ?? "", path: target,
       headerFields: found.fields)
     // TE concerns one connection, and this field is for the next one (RFC 9110 §10.1.4).
     if found.acceptsTrailers { request.headerFields[.te] = "trailers" }

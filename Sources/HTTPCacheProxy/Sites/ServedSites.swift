@@ -9,27 +9,41 @@ import Synchronization
 /// The sites that a proxy serves, which may change.
 final class ServedSites: Sendable {
   /// The sites at one time.
-  struct Table: Sendable {
+  final class Table: Sendable {
     /// In the order of the configuration.
-    var sites: [ServedSite] = []
-    var scopes = SiteTable()
-    /// The site of all requests, if there is only one.
-    var only: ServedSite?
-    /// The authority of requests without one, of HTTP/1.0: that of the site for the rest; empty if there is none.
-    var authority = ""
-    /// What requests count for that belong to no site: the one for the rest; or one without a name.
-    var unassigned: ServedSite
+    let sites: [ServedSite]
+    let scopes: SiteTable
+    /// The authorities of requests without one, of HTTP/1.0: those of the origins of the sites.
+    fileprivate let authorities: [String]
+    /// The site of all requests, if it has no name.
+    fileprivate let only: ServedSite?
+    /// What requests count for that belong to no site.
+    let unassigned: ServedSite
+
+    fileprivate init(
+      _ sites: [ServedSite], _ scopes: SiteTable, authorities: [String], nowhere: ServedSite
+    ) {
+      (self.sites, self.scopes, self.authorities) = (sites, scopes, authorities)
+      only = sites.count == 1 && scopes.isForAll && sites[0].name.isEmpty ? sites[0] : nil
+      unassigned = only ?? nowhere
+    }
 
     subscript(name: String) -> Int? { sites.firstIndex { $0.name == name } }
+
+    /// The sites, and what counts for none.
+    var counted: [ServedSite] { only == nil ? sites + [unassigned] : sites }
   }
 
   private struct State {
     var table: Table
     /// Sites that the configuration has no more, and that may still have requests.
     var retired: [ServedSite] = []
+    var isClosed = false
   }
 
   private let state: Mutex<State>
+  /// One change at a time, so that the last one wins.
+  private let changing = Mutex(())
   /// How often the sites have changed. A connection compares it for each request, instead of taking the lock.
   private let version = Atomic(0)
   private let settings: CurrentConfiguration
@@ -42,7 +56,7 @@ final class ServedSites: Sendable {
     let nothing = OriginSettings(origin: .init([]), heads: .init(), name: settings.value.name)
     let nowhere = ServedSite("", nothing, surroundings)
     self.nowhere = nowhere
-    state = Mutex(State(table: Table(unassigned: nowhere)))
+    state = Mutex(State(table: Table([], SiteTable(), authorities: [], nowhere: nowhere)))
     update()
   }
 
@@ -53,36 +67,50 @@ final class ServedSites: Sendable {
   /// Takes the sites of the configuration. Those with a name that was there before keep their counts and their connections;
   /// those without one finish their requests.
   func update() {
-    let (new, scheme) = (settings.sites, settings.value.clientScheme)
-    let (changed, gone) = state.withLock { state in
-      let known = state.table.sites
-      var changed: [(ServedSite, OriginSettings)] = []
-      state.table.sites = new.map { site, origin in
-        guard let same = known.first(where: { $0.name == site.name }) else {
-          return ServedSite(site.name, origin, surroundings)
-        }
-        changed.append((same, origin))
-        return same
+    changing.withLock { _ in
+      let (new, scheme, known) = (settings.sites, settings.value.clientScheme, table.sites)
+      let byName = Dictionary(uniqueKeysWithValues: known.map { ($0.name, $0) })
+      let sites = new.map { site, origin in
+        byName[site.name] ?? ServedSite(site.name, origin, surroundings)
       }
-      let sites = state.table.sites
-      state.table.scopes = SiteTable(new.map(\.site.scope))
-      state.table.only = new.count == 1 && new[0].site.scope.isForTheRest ? sites[0] : nil
-      let forTheRest = new.firstIndex { $0.site.scope.isForTheRest }
-      state.table.unassigned = forTheRest.map { sites[$0] } ?? nowhere
-      let authority = forTheRest.map { new[$0].site.origin.authority } ?? ""
-      state.table.authority = Authority.normalized(authority, scheme: scheme) ?? authority
-      let gone = known.filter { old in !sites.contains { $0 === old } }
-      state.retired = state.retired.filter { !$0.origin.isUnused } + gone
-      return (changed, gone)
+      let authorities = new.map { site, _ in
+        Authority.normalized(site.origin.authority, scheme: scheme) ?? site.origin.authority
+      }
+      let table = Table(
+        sites, SiteTable(new.map(\.site.scope)), authorities: authorities, nowhere: nowhere)
+      let kept = Set(sites.map { ObjectIdentifier($0) })
+      let gone = known.filter { !kept.contains(ObjectIdentifier($0)) }
+      let isClosed = state.withLock { state in
+        if !state.isClosed {
+          state.table = table
+          state.retired += gone
+        }
+        return state.isClosed
+      }
+      if isClosed { return }
+      for (site, origin) in zip(sites, new) where byName[site.name] != nil {
+        site.origin.update(origin.origin)
+      }
+      for site in gone { site.origin.retire() }
+      version.wrappingAdd(1, ordering: .releasing)
     }
-    for (site, origin) in changed { site.origin.update(origin) }
-    for site in gone { site.origin.retire() }
-    version.wrappingAdd(1, ordering: .releasing)
+  }
+
+  /// Reads the counters, and forgets what has ended; called every few seconds.
+  func look() {
+    let table = state.withLock { state in
+      state.retired.removeAll { $0.origin.isUnused }
+      return state.table
+    }
+    for site in table.counted { site.recent.note(Figures(site.statistics)) }
   }
 
   /// Closes all connections to origins, even in use.
   func close() async {
-    let sites = state.withLock { $0.table.sites + $0.retired }
+    let sites = state.withLock { state in
+      state.isClosed = true
+      return state.table.sites + state.retired
+    }
     await withTaskGroup { group in
       for site in sites { group.addTask { await site.origin.close() } }
     }
@@ -104,31 +132,32 @@ struct SiteFinder {
     table = sites.table
   }
 
-  private mutating func refresh() {
-    if sites.count != version { self = SiteFinder(sites) }
-  }
-
-  /// The authority of requests that have none.
-  var defaultAuthority: String {
-    mutating get {
-      refresh()
-      return table.authority
-    }
-  }
-
-  /// Returns the site of a request.
-  ///
-  /// - Throws: ``MessageFault`` if there is none.
-  mutating func site(of request: HTTPRequest) throws(MessageFault) -> ServedSite {
-    refresh()
-    if let only = table.only { return only }
+  private mutating func position(of request: HTTPRequest) -> Int? {
     let authority = request.authority ?? ""
     if authority != self.authority {
       (self.authority, candidates) = (authority, table.scopes.candidates(ofAuthority: authority))
     }
-    if let index = candidates.scope(ofPath: request.path ?? "/") { return table.sites[index] }
+    return candidates.scope(ofPath: request.path ?? "/")
+  }
+
+  /// Sets the site of a request, if it belongs to one.
+  ///
+  /// - Parameter setsAuthority: whether a request without an authority, of HTTP/1.0, gets that of the origin.
+  mutating func assign(_ request: inout ClientRequest, setsAuthority: Bool) {
+    if sites.count != version { self = SiteFinder(sites) }
+    guard let position = table.only == nil ? position(of: request.request) : 0 else { return }
+    request.site = table.sites[position]
+    if setsAuthority, request.request.authority?.isEmpty != false {
+      request.request.authority = table.authorities[position]
+    }
+  }
+}
+
+extension ClientRequest {
+  /// Throws ``MessageFault`` if the request must belong to a site, and does not.
+  func checkSite() throws(MessageFault) {
     // What a purge concerns is in its fields, too.
-    if request.method == .purge { return table.unassigned }
+    guard site == nil, request.method.rawValue != "PURGE" else { return }
     throw MessageFault(421, "no site is configured for this host and path (RFC 9110 §15.5.20)")
   }
 }

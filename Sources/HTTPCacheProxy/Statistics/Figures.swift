@@ -15,7 +15,13 @@ struct Figures: Sendable {
   var originErrors: Int
 
   /// Nothing counted.
-  init() { self.init(SiteStatistics()) }
+  init() {
+    requests = Array(repeating: 0, count: ResponseTable.count)
+    contentBytes = requests
+    latency = Array(repeating: 0, count: LatencyHistogram.bounds.count + 1)
+    originLatency = latency
+    (originRequests, originErrors) = (0, 0)
+  }
 
   init(_ statistics: SiteStatistics) {
     requests = statistics.responses.requests

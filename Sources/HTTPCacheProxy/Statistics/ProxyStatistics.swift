@@ -103,7 +103,9 @@ final class ResponseTable: Sendable {
     let contentBytes = Atomic(0)
   }
 
-  private let cells = (0..<RequestOutcome.allCases.count * classes.count).map { _ in Cell() }
+  static let count = RequestOutcome.allCases.count * classes.count
+
+  private let cells = (0..<count).map { _ in Cell() }
 
   subscript(outcome: RequestOutcome, status: Int) -> Cell {
     cells[Self.index(outcome, Swift.min(Swift.max(status / 100, 1), 5))]

@@ -29,9 +29,9 @@ final class SiteStatistics: Sendable {
 
   /// - Parameter name: the name of the site; empty for none.
   init(_ name: String = "") {
-    let site = name.isEmpty ? [] : [("site", name)]
+    // Always with the label: systems of metrics want the same ones each time, and an empty one means none.
     func count(_ label: String, _ dimensions: [(String, String)] = []) -> MetricCount {
-      MetricCount(label, dimensions + site)
+      MetricCount(label, dimensions + [("site", name)])
     }
     originRequests = count("httpcache_origin_requests_total")
     originErrors = count("httpcache_origin_errors_total")

@@ -182,6 +182,12 @@ final class OriginClient: Sendable {
 
   // MARK: - Health
 
+  /// Whether a server responded recently; `nil` if that is unknown of all, or of some while the others do not.
+  var knownHealth: OriginHealth.State? {
+    let states = servers.map(\.knownHealth)
+    return states.contains(.ready) ? .ready : states.contains(nil) ? nil : states.first ?? nil
+  }
+
   /// Whether a server responded recently. If that is unknown, connects to it.
   func health() async -> OriginHealth.State {
     let servers = servers

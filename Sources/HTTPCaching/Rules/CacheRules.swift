@@ -61,6 +61,8 @@ public struct CacheRules: Hashable, Sendable {
     return site.map { "\(siteNames[$0]): \(name)" } ?? name
   }
 
+  package var hasSites: Bool { !siteNames.isEmpty }
+
   /// The name of the site that a request belongs to; `nil` without sites, or if none has it.
   package func site(of request: HTTPRequest) -> String? {
     sites.scope(ofAuthority: request.authority ?? "", path: request.path ?? "/").map { siteNames[$0] }
@@ -118,6 +120,18 @@ extension CacheRule {
     if !host.utf8.allSatisfy({ $0 < 0x80 }) {
       return "host: expected a name of ASCII, as in xn--mnchen-3ya.de, found '\(host)'"
     }
+    if host.utf8.first == UInt8(ascii: ".") {
+      return "host: expected \(host.dropFirst()), *\(host), or a list of both, found '\(host)'"
+    }
+    let labels = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    guard labels.allSatisfy({ !$0.isEmpty }),
+      host.utf8.dropFirst(host.hasPrefix("*.") ? 2 : 0).allSatisfy({ byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: "-._~".utf8.contains(byte)
+        }
+      })
+    else { return "host: expected letters, digits, - and single dots between them, found '\(host)'" }
     return nil
   }
 

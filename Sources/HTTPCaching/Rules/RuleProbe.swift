@@ -9,6 +9,8 @@ import HTTPCacheEngine
 struct RuleProbe: BitwiseCopyable {
   /// The position of the rule.
   let index: Int
+  /// The position of the site that it is for; -1 for all.
+  let site: Int
   /// Whether a host and a path are all that the rule requires of a request.
   let isSufficient: Bool
   /// The first eight bytes of a path, as far as they are fixed.
@@ -32,20 +34,21 @@ struct RuleProbe: BitwiseCopyable {
   /// Returns a probe for each combination of a host and a path.
   ///
   /// - Parameter texts: gets the bytes of their patterns.
-  static func all(of match: CacheRule.Match, index: Int, texts: inout [UInt8]) -> [RuleProbe] {
+  static func all(of match: CacheRule.Match, index: Int, site: Int?, texts: inout [UInt8]) -> [RuleProbe] {
     var probes: [RuleProbe] = []
     for host in match.hosts.isEmpty ? ["*"] : match.hosts {
       for path in match.paths.isEmpty ? ["*"] : match.paths {
-        probes.append(RuleProbe(index, match, host: host, path: path, &texts))
+        probes.append(RuleProbe(index, site, match, host: host, path: path, &texts))
       }
     }
     return probes
   }
 
   private init(
-    _ index: Int, _ match: CacheRule.Match, host: String, path: String, _ texts: inout [UInt8]
+    _ index: Int, _ site: Int?, _ match: CacheRule.Match, host: String, path: String, _ texts: inout [UInt8]
   ) {
     self.index = index
+    self.site = site ?? -1
     isSufficient = RequestCondition(match).isEmpty
     let (host, path) = (Array(host.lowercasedASCII.utf8), RulePath.plain(Array(path.utf8).span))
     let star = UInt8(ascii: "*")
@@ -71,10 +74,11 @@ struct RuleProbe: BitwiseCopyable {
   /// The second byte of all paths that match, as the first is a slash; `nil` if it may be any.
   var secondByte: UInt8? { pathMask > 0xFF ? UInt8(truncatingIfNeeded: pathWord >> 8) : nil }
 
-  /// Whether paths and hosts with these words may match.
+  /// Whether paths and hosts with these words may match in a site.
   @inline(__always)
-  func mayMatch(_ pathWord: UInt64, _ hostWord: UInt64) -> Bool {
-    pathWord & pathMask == self.pathWord && hostWord & hostMask == self.hostWord
+  func mayMatch(_ pathWord: UInt64, _ hostWord: UInt64, _ site: Int) -> Bool {
+    (self.site < 0 || self.site == site) && pathWord & pathMask == self.pathWord
+      && hostWord & hostMask == self.hostWord
   }
 
   func matches(_ path: Span<UInt8>, _ host: Span<UInt8>, _ texts: Span<UInt8>) -> Bool {

@@ -31,9 +31,9 @@ package struct SiteTable: Hashable, Sendable {
 
   /// In their order.
   let scopes: [SiteScope]
-  private var exact: [String: [Place]] = [:]
-  /// By what follows the star, the longest first.
-  private var endings: [(ending: String, places: [Place])] = []
+  private var exact: [Substring: [Place]] = [:]
+  /// By what follows the star, from its dot on.
+  private var endings: [Substring: [Place]] = [:]
   private var others: [Place] = []
 
   package init(_ scopes: [SiteScope] = []) {
@@ -53,18 +53,18 @@ package struct SiteTable: Hashable, Sendable {
       if host.isEmpty {
         others = sorted
       } else if host.utf8.first == UInt8(ascii: "*") {
-        endings.append((String(host.dropFirst()), sorted))
+        endings[host.dropFirst()] = sorted
       } else {
-        exact[host] = sorted
+        exact[host[...]] = sorted
       }
     }
-    endings.sort { $0.ending.utf8.count > $1.ending.utf8.count }
   }
 
   package static func == (left: Self, right: Self) -> Bool { left.scopes == right.scopes }
   package func hash(into hasher: inout Hasher) { hasher.combine(scopes) }
 
-  package var isEmpty: Bool { scopes.isEmpty }
+  /// Whether the only scope has all requests.
+  package var isForAll: Bool { scopes.count == 1 && scopes[0].isForTheRest }
 
   /// The scopes that a host may be in.
   package struct Candidates: Sendable {
@@ -74,7 +74,10 @@ package struct SiteTable: Hashable, Sendable {
     /// Those of no scope.
     package init() {}
 
-    fileprivate init(_ places: [Place]) { self.places = places }
+    fileprivate mutating func add(_ more: [Place]?) {
+      // Nearly all hosts are in one list, which is not copied.
+      if let more { if places.isEmpty { places = more } else { places += more } }
+    }
 
     /// Returns the position of the scope; `nil` if no scope has the path.
     ///
@@ -97,20 +100,23 @@ package struct SiteTable: Hashable, Sendable {
     }
   }
 
-  /// - Parameter authority: the host, with or without a port.
-  /// - Complexity: O(*n*) in the number of hosts with a star.
+  /// - Parameter authority: the host, with or without a port; empty for a request without one.
+  /// - Complexity: O(*n*) in the number of labels of the host.
   package func candidates(ofAuthority authority: String) -> Candidates {
     let host = authority.withFieldBytes { bytes in
       let count = bytes.hostCount
       return count == bytes.count ? nil : String(decoding: authority.utf8.prefix(count), as: UTF8.self)
     }
     let name = (host ?? authority).lowercasedASCII
-    var candidates = Candidates(exact[name] ?? [])
-    for (ending, places) in endings
-    where name.utf8.count > ending.utf8.count && name.utf8.reversed().starts(with: ending.utf8.reversed()) {
-      candidates.places += places
+    var candidates = Candidates()
+    candidates.add(exact[name[...]])
+    if !endings.isEmpty {
+      // The longest end first.
+      for dot in name.utf8.indices.dropFirst() where name.utf8[dot] == UInt8(ascii: ".") {
+        candidates.add(endings[name[dot...]])
+      }
     }
-    candidates.places += others
+    if !others.isEmpty { candidates.add(others) }
     return candidates
   }
 
@@ -119,26 +125,29 @@ package struct SiteTable: Hashable, Sendable {
     candidates(ofAuthority: authority).scope(ofPath: path)
   }
 
-  /// What is wrong with the scopes; `nil` if nothing is.
+  /// What is wrong with one of the scopes, and its position; `nil` if nothing is.
   ///
   /// - Parameter names: how each scope is named.
-  package func fault(_ names: [String]) -> String? {
+  package func fault(_ names: [String]) -> (scope: Int, text: String)? {
     var owners: [String: Int] = [:]
     for (index, scope) in scopes.enumerated() {
       for host in scope.hosts {
-        if let fault = CacheRule.fault(ofHost: host) { return "\(names[index]): \(fault)" }
+        if let fault = CacheRule.fault(ofHost: host) { return (index, "\(names[index]): \(fault)") }
       }
       for path in scope.paths {
-        if let fault = Self.fault(ofPath: path) { return "\(names[index]): \(fault)" }
+        if let fault = Self.fault(ofPath: path) { return (index, "\(names[index]): \(fault)") }
       }
       for host in scope.hosts.isEmpty ? ["*"] : scope.hosts {
         for path in scope.paths.isEmpty ? [""] : scope.paths {
           let place =
             host.lowercasedASCII + (path.utf8.last == UInt8(ascii: "/") ? String(path.dropLast()) : path)
           if let owner = owners.updateValue(index, forKey: place) {
-            return owner == index
-              ? "\(names[index]): \(place) is there twice; remove one"
-              : "\(names[index]): \(place) belongs to \(names[owner]) already"
+            return (
+              index,
+              owner == index
+                ? "\(names[index]): '\(place)' is there twice; remove one"
+                : "\(names[index]): '\(place)' belongs to \(names[owner]) already"
+            )
           }
         }
       }
@@ -147,9 +156,12 @@ package struct SiteTable: Hashable, Sendable {
   }
 
   private static func fault(ofPath path: String) -> String? {
-    let bytes = Array(path.utf8)
-    guard bytes.first == UInt8(ascii: "/"), bytes.span.endOfPlainPath == bytes.count,
-      bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "*") && $0 != UInt8(ascii: "#") })
+    let segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    // The path begins with a slash, and may end with one.
+    guard segments.count > 1, segments[0].isEmpty,
+      segments.dropFirst().dropLast(segments.last?.isEmpty == true ? 1 : 0).allSatisfy({ segment in
+        !segment.isEmpty && !segment.elementsEqual(".".utf8) && !segment.elementsEqual("..".utf8)
+      }), path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"*#?%;\\".utf8.contains($0) })
     else {
       return "path: expected the first segments of paths, such as /api for /api and /api/*, found '\(path)'"
     }

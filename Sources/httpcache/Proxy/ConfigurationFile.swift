@@ -64,7 +64,7 @@ struct ConfigurationFile {
         default: try Self.add(key, value, options, to: &entries)
         }
       }
-      try Self.check(entries, options)
+      try Self.check(entries + (sites ?? []).flatMap(\.entries), options)
     } catch {
       // YAML's own error for the earlier form would explain nothing.
       throw Self.earlierForm(text, options) ?? error
@@ -107,9 +107,9 @@ struct ConfigurationFile {
         )
       }
       sites.append(site)
-      if let fault = SiteTable(sites.map(\.scope)).fault(sites.map(\.name)) {
-        throw Fault(line: site.line, text: "sites: \(fault)")
-      }
+    }
+    if let fault = SiteTable(sites.map(\.scope)).fault(sites.map(\.name)) {
+      throw Fault(line: sites[fault.scope].line, text: "sites: \(fault.text)")
     }
     return sites
   }
@@ -148,9 +148,16 @@ struct ConfigurationFile {
       default: try add(key, value, options, to: &site.entries)
       }
     }
-    try check(site.entries, options)
     if site.name.isEmpty {
-      site.name = (site.scope.hosts.first ?? "default") + (site.scope.paths.first ?? "")
+      let name = (site.scope.hosts.first ?? "default") + (site.scope.paths.first ?? "")
+      // Hosts and paths are checked with those of all sites.
+      let isPlain = name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+      if isPlain, !ProxyConfiguration.Site.isName(name), SiteTable([site.scope]).fault([name]) == nil {
+        throw Fault(
+          line: site.line,
+          text: "sites: expected a `name` of at most 100 letters, digits and -._*/ instead of '\(name)'")
+      }
+      site.name = name
     }
     return site
   }

@@ -91,7 +91,7 @@ struct ProxyControl {
     do throws(ProxySettings.Fault) {
       let read = try ProxySettings.read(arguments)
       // The whole file must be valid, including options that cannot change now.
-      _ = try read.resolved()
+      let whole = try read.resolved()
       let changes = running.changes(to: read)
       let names = Set(changes.map(\.name))
       // An option with a companion that needs a restart waits for the restart too.
@@ -100,18 +100,25 @@ struct ProxyControl {
       }
       // A port has TLS, or has not, from the start on.
       if running.hasCertificates != read.hasCertificates { taken.subtract(Self.ofCertificates) }
+      // The sites, and what is for all of them, belong together.
+      if names.contains("sites"), !taken.contains("sites") {
+        taken = taken.filter { !ProxyOptions.isOfSite($0) && $0 != "rules" }
+      }
       let merged = running.taking(taken.sorted(), from: read)
-      let resolved = try merged.resolved()
+      let resolved = taken == names ? whole : try merged.resolved()
+      // First the rules: a site that comes must not be without its own.
+      let rules = proxy.cache.rules
+      if merged.rules != running.rules { proxy.cache.rules = merged.rules }
       do {
         try proxy.update(resolved.proxy)
       } catch {
+        proxy.cache.rules = rules
         throw read.located("\(error)")
       }
       level.value = resolved.level
       let store = resolved.cache.store
       proxy.cache.setCapacity(
         memory: store.memoryCapacity, disk: store.directory == nil ? nil : store.diskCapacity)
-      if merged.rules != running.rules { proxy.cache.rules = merged.rules }
       running = merged
       proxy.show(merged.shownSettings)
       report(changes, taken: taken)

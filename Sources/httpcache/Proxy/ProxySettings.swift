@@ -130,6 +130,7 @@ struct ProxySettings {
       let options = try ProxyOptions.parse(settings.values.flatMap(\.arguments))
       var read: [ProxyConfiguration.Site] = []
       var certificates: [ProxyConfiguration.TLS.Certificate] = []
+      if !sites.isEmpty { try checkGeneralOptions() }
       for site in sites {
         let (configuration, own) = try resolved(site)
         read.append(configuration)
@@ -183,6 +184,22 @@ struct ProxySettings {
     } catch let error as ProxyConfiguration.ValidationError {
       merged.settings.merge(site.settings) { known, _ in known }
       throw merged.located(error.description)
+    }
+  }
+
+  /// Checks that a site uses what is written for all of them.
+  private func checkGeneralOptions() throws(Fault) {
+    func servers(_ settings: [String: Setting]) -> [String] {
+      Self.options.uses(in: settings["origin"]?.arguments ?? []).map { $0.value.lowercasedASCII }
+    }
+    let isOverruling = settings["origin"].map { $0.place == nil } ?? false
+    if settings["origin"] != nil, !isOverruling, sites.allSatisfy({ $0.settings["origin"] != nil }) {
+      throw located("--origin: expected a site without `origin`; all have their own")
+    }
+    let all = servers(settings) + sites.flatMap { servers($0.settings) }
+    guard !all.contains(where: { $0.hasPrefix("https:") }) else { return }
+    for name in Self.ofEncryptedOrigins where settings[name] != nil {
+      throw located("--\(name) is for an origin with https; write https in --origin, or remove the option")
     }
   }
 

@@ -72,7 +72,10 @@ struct RulesCommand: ParsableCommand {
     for field in fields.compactMap(Self.field) { request.headerFields.append(field) }
     let explanation = RuleExplanation(of: request, by: rules, .init(kind: .shared))
     var lines = ["\(method.rawValue) \(target.text)"]
-    if let site = rules.site(of: request) { lines[0] += ", of the site \(site)" }
+    if rules.hasSites {
+      guard let site = rules.site(of: request) else { return lines[0] + "\n  no site: 421" }
+      lines[0] += ", of the site \(site)"
+    }
     if explanation.rules.isEmpty { lines.append("  no rule matches") }
     for rule in explanation.rules {
       lines.append("  \(rule.name)")

@@ -11,7 +11,7 @@ import Testing
 struct ClientRequestTests {
   private func read(_ head: String, scheme: String = "http") throws -> ClientRequest {
     try ClientRequest(
-      ByteBuffer(string: head), HeadReader(limits: .init(), isResponse: false), scheme: scheme, authority: "a"
+      ByteBuffer(string: head), HeadReader(limits: .init(), isResponse: false), scheme: scheme
     )
   }
 

@@ -15,6 +15,7 @@ struct SiteTests {
     SiteScope(hosts: ["a.example", "WWW.A.example"]), SiteScope(hosts: ["a.example"], paths: ["/api"]),
     SiteScope(hosts: ["a.example"], paths: ["/api/v2/"]), SiteScope(hosts: ["*.b.example"]),
     SiteScope(hosts: ["*.c.b.example", "b.example"], paths: ["/x"]), SiteScope(paths: ["/common"]),
+    SiteScope(hosts: ["a.example"], paths: ["/.well-known"]),
   ]
 
   @Test(
@@ -28,7 +29,8 @@ struct SiteTests {
       ("a.example", "/api/v2/x", 2), ("a.example", "/api/v20", 1), ("a.example", "//api/x", 1),
       ("a.example", "/x/../api/x", 1), ("a.example", "/%61pi/x", 1), ("a.example", "/api%2Fv2", 2),
       ("a.example", "/api/../x", 0), ("a.example", "/api;v=1/v2", 2), ("a.example", "*", 0),
-      ("a.example", "/x?/api/", 0),
+      ("a.example", "/x?/api/", 0), ("a.example", "/api\\x", 1), ("a.example", "/api;x/y", 1),
+      ("a.example", "/.well-known/acme", 6), ("a.example", "/.well-known", 6),
       // The longest end with this path decides.
       ("x.b.example", "/x", 3), ("c.b.example", "/x", 3), ("x.c.b.example", "/x", 4),
       ("x.c.b.example", "/y", 3), ("b.example", "/x/y", 4), ("b.example", "/y", nil),
@@ -57,20 +59,25 @@ struct SiteTests {
     arguments: [
       (
         [SiteScope(hosts: ["a.example"]), SiteScope(hosts: ["A.example"])],
-        "two: a.example belongs to one already"
+        "two: 'a.example' belongs to one already"
       ),
-      ([SiteScope(), SiteScope()], "two: * belongs to one already"),
+      ([SiteScope(), SiteScope()], "two: '*' belongs to one already"),
       (
         [SiteScope(hosts: ["a"], paths: ["/x"]), SiteScope(hosts: ["a"], paths: ["/x/"])],
-        "two: a/x belongs to one already"
+        "two: 'a/x' belongs to one already"
       ),
-      ([SiteScope(hosts: ["a", "a"])], "one: a is there twice; remove one"),
+      ([SiteScope(hosts: ["a", "a"])], "one: 'a' is there twice; remove one"),
       (
         [SiteScope(hosts: ["a"]), SiteScope(hosts: ["a:80"])],
         "two: host: expected a host without scheme and port"
       ),
       ([SiteScope(hosts: ["a.*.example"])], "one: host: `*` may only be the first label"),
       ([SiteScope(hosts: ["münchen.example"])], "one: host: expected a name of ASCII"),
+      ([SiteScope(hosts: [".a.example"])], "one: host: expected a.example, *.a.example, or a list of both"),
+      ([SiteScope(hosts: ["a.example."])], "one: host: expected letters, digits, - and single dots"),
+      ([SiteScope(hosts: ["*."])], "one: host: expected letters"),
+      ([SiteScope(hosts: ["a b"])], "found 'a b'"),
+      ([SiteScope(hosts: ["~^www$"])], "found '~^www$'"), ([SiteScope(hosts: ["a,b"])], "found 'a,b'"),
       ([SiteScope(paths: ["x"])], "one: path: expected the first segments of paths"),
       ([SiteScope(paths: ["/x*"])], "found '/x*'"), ([SiteScope(paths: ["/x?y"])], "found '/x?y'"),
       ([SiteScope(paths: ["/a//b"])], "found '/a//b'"), ([SiteScope(paths: ["/a/../b"])], "found '/a/../b'"),
@@ -78,7 +85,8 @@ struct SiteTests {
     ] as [([SiteScope], String)])
   func faults(scopes: [SiteScope], text: String) throws {
     let fault = try #require(SiteTable(scopes).fault(["one", "two"]))
-    #expect(fault.contains(text), "\(fault)")
+    #expect(fault.text.contains(text), "\(fault)")
+    #expect(["one", "two"][fault.scope] == fault.text.prefix(3))
     #expect(
       SiteTable([SiteScope(hosts: ["a"]), SiteScope(hosts: ["a"], paths: ["/x"])]).fault(["", ""]) == nil)
   }

@@ -281,7 +281,16 @@ struct CommandErrorTests {
       "proxy.yaml:4: sites: two sites have the name 'a'; give this one another `name`"),
     .file(
       "sites:\n  - { host: a, origin: http://a }\n  - { name: b, host: A, origin: http://b }\n",
-      "proxy.yaml:3: sites: b: a belongs to a already"),
+      "proxy.yaml:3: sites: b: 'a' belongs to a already"),
+    .file(
+      "sites:\n  - { host: a, path: /~b, origin: http://a }\n",
+      "proxy.yaml:2: sites: expected a `name` of at most 100 letters, digits and -._*/ instead of 'a/~b'"),
+    .file(
+      "origin-ca: /none\nsites:\n  - { host: a, origin: http://a }\n",
+      "proxy.yaml:1: origin-ca is for an origin with https"),
+    .file(
+      "origin: ftp://a\nsites:\n  - { host: a, origin: http://a }\n",
+      "proxy.yaml:1: origin: expected a site without `origin`; all have their own"),
     .file(
       "sites:\n  - host: a\n    memory: 1GB\n",
       "proxy.yaml:3: 'memory' is for all sites: write it outside of `sites`"),

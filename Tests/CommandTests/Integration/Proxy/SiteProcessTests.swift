@@ -21,7 +21,7 @@ struct SiteProcessTests {
 
   private static let text = """
     origin-timeout: 7
-    origin-ca: /nowhere.pem
+    origin-server-name: rest.example
     origin-attempts: 2
     sites:
       - name: shop
@@ -35,7 +35,7 @@ struct SiteProcessTests {
       - host: shop.example
         path: /api
         origin: unix:/run/api.sock
-      - origin: http://rest.example
+      - origin: https://10.0.0.3
     rules:
       - grace: 1m
     """
@@ -49,17 +49,18 @@ struct SiteProcessTests {
     #expect(sites.map(\.paths) == [[], ["/api"], []])
     #expect(
       sites.map(\.origin.description) == [
-        "http://10.0.0.1:8000, http://10.0.0.2:8000", "http://unix:/run/api.sock", "http://rest.example:80",
+        "http://10.0.0.1:8000, http://10.0.0.2:8000", "http://unix:/run/api.sock", "https://10.0.0.3:443",
       ])
     #expect(sites.map(\.origin.timeouts.firstByte) == [.seconds(9), .seconds(7), .seconds(7)])
     #expect(sites.map(\.origin.checkPath) == ["/health", nil, nil])
     #expect(sites.map(\.origin.limits.attempts) == [5, 5, 5])
-    // The issuers are for the sites with https.
-    #expect(sites.allSatisfy { $0.origin.tls == nil })
+    // The name is for the sites with https.
+    #expect(sites.map(\.origin.tls?.serverName) == [nil, nil, "rest.example"])
     let rules = resolved.cache.cacheRules
     #expect(rules.rules.map(\.lifetime) == [.seconds(3600), nil])
     let request = HTTPRequest(method: .get, scheme: "http", authority: "a.shop.example", path: "/")
     #expect(rules.site(of: request) == "shop")
+    #expect(rules.hasSites && !CacheRules().hasSites)
   }
 
   @Test("Each example of the page is a valid configuration file with sites")
@@ -90,6 +91,32 @@ struct SiteProcessTests {
       let one = try await resolved(sites)
       #expect(one.proxy.tls?.certificates.map(\.file) == [other.file.path])
       #expect(one.proxy.sites.count == 2)
+    }
+  }
+
+  @Test("Sites that need a restart keep what is for all of them; the rest of the file changes")
+  func waiting() async throws {
+    try #require(await Certificate.canBeMade())
+    try await LoopbackOrigin.with({ _ in .init(body: "hello") }) { origin in
+      try await withTemporaryFolder { folder in
+        let certificate = try await Certificate.shared(in: folder)
+        let base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"
+        let file = try folder.write(base + "origin: \(origin.url(""))\n", to: "proxy.yaml")
+        try await CommandProcess.run(["proxy", "--config", file]) { proxy in
+          let ports = try await proxy.ports()
+          let site =
+            "sites:\n  - host: a.example\n    origin: http://127.0.0.1:9\n    certificate: \(certificate.file.path)\n"
+            + "    key: \(certificate.key.path)\n"
+          try folder.write(
+            base + "memory: 1GB\norigin-attempts: 2\nrules: [{ grace: 1m }]\n" + site, to: "proxy.yaml")
+          proxy.signal(SIGHUP)
+          for name in ["origin", "origin-attempts", "rules", "sites"] {
+            try await proxy.says("SIGHUP: \(name) cannot change without a restart")
+          }
+          try await proxy.says("memory has changed: '256MB' before, '1GB' now")
+          #expect(try await ports.get("/").contains("hello"))
+        }
+      }
     }
   }
 

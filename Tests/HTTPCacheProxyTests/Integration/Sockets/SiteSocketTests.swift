@@ -100,8 +100,16 @@ struct SiteSocketTests {
       configuration.sites.append(Site(name: "rest", origin: configuration.sites[2].origin))
       try proxy.proxy.update(configuration)
       expect(try await Self.get(proxy, "blog.example", "/4"), endsWith: "blog Host: blog.example /4")
+      // The host of its origin is that of another site, which does not matter.
+      configuration.sites[0].hosts.append("127.0.0.1")
+      try proxy.proxy.update(configuration)
       let port = configuration.sites[2].origin.servers[0].description
       expect(try await Self.get(proxy, "", "/5", version: "1.0"), endsWith: "blog Host: \(port) /5")
+      // So does one with a part of all hosts.
+      configuration.sites[3].paths = ["/part"]
+      try proxy.proxy.update(configuration)
+      expect(try await Self.get(proxy, "", "/part", version: "1.0"), endsWith: "blog Host: \(port) /part")
+      expect(try await Self.get(proxy, "", "/6", version: "1.0"), startsWith: "HTTP/1.1 421 ")
     }
   }
 
@@ -210,6 +218,8 @@ struct SiteSocketTests {
   func readiness() async throws {
     try await Self.withSites { proxy, blog in
       await blog.stop()
+      // The first site that is ready answers for all; what others say is known later.
+      _ = try await Self.get(proxy, "a.blog.example", "/")
       let answer = try await proxy.ask("GET /ready")
       expect(answer, startsWith: "HTTP/1.1 200 ")
       expect(answer, endsWith: "ready; the origin of blog does not answer: connection_refused\n")

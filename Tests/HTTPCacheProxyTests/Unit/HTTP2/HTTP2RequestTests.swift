@@ -247,7 +247,7 @@ struct HTTP2RequestTests {
       var reader = HeadReader(limits: .init(), isResponse: false)
       let end = try reader.findEnd(in: bytes)
       #expect(end == bytes.readableBytes, "\(round): \(fields)")
-      let read = try ClientRequest(bytes, reader, scheme: "https", authority: "")
+      let read = try ClientRequest(bytes, reader, scheme: "https")
       #expect(read.request.method == request.request.method, "\(fields)")
       #expect(
         read.request.path == request.request.path && read.request.authority == request.request.authority)
