@@ -43,7 +43,7 @@ public struct CacheRules: Hashable, Sendable {
     }
   }
 
-  /// Rules that are for one site each, before those for all requests.
+  /// Rules that are for one site each, before those for all requests. Their encoded form has no sites.
   package init(sites: [(name: String, scope: SiteScope, rules: CacheRules)], others: CacheRules) {
     rules = sites.flatMap(\.rules.rules) + others.rules
     siteOfRule =

@@ -111,6 +111,11 @@ struct ConfigurationFile {
     if let fault = SiteTable(sites.map(\.scope)).fault(sites.map(\.name)) {
       throw Fault(line: sites[fault.scope].line, text: "sites: \(fault.text)")
     }
+    if let site = sites.first(where: { !ProxyConfiguration.Site.isName($0.name) }) {
+      throw Fault(
+        line: site.line,
+        text: "sites: expected a `name` of at most 100 letters, digits and -._*/ instead of '\(site.name)'")
+    }
     return sites
   }
 
@@ -149,15 +154,7 @@ struct ConfigurationFile {
       }
     }
     if site.name.isEmpty {
-      let name = (site.scope.hosts.first ?? "default") + (site.scope.paths.first ?? "")
-      // Hosts and paths are checked with those of all sites.
-      let isPlain = name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-      if isPlain, !ProxyConfiguration.Site.isName(name), SiteTable([site.scope]).fault([name]) == nil {
-        throw Fault(
-          line: site.line,
-          text: "sites: expected a `name` of at most 100 letters, digits and -._*/ instead of '\(name)'")
-      }
-      site.name = name
+      site.name = (site.scope.hosts.first ?? "default") + (site.scope.paths.first ?? "")
     }
     return site
   }
