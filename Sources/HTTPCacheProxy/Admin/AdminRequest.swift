@@ -90,7 +90,7 @@ struct AdminRequest: Sendable {
     if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
     let sites = context.sites.table.sites
     var states = sites.map(\.origin.knownHealth)
-    // One site must not keep the clients of the others away, nor make a probe wait. What is asked goes on in the background.
+    // One site that responds is enough, and a probe does not wait for the others: they are asked in the background.
     if !states.contains(.ready) {
       let (answers, answer) = AsyncStream.makeStream(of: (Int, OriginHealth.State).self)
       for (index, site) in sites.enumerated() {

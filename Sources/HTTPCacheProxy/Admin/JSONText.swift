@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-/// A value of JSON (RFC 8259). The module does without Foundation, which has an encoder.
+/// A value of JSON (RFC 8259). This module does not import Foundation, which has an encoder.
 enum JSONText: CustomStringConvertible {
   case null
   case bool(Bool)

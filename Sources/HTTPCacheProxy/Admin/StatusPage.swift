@@ -15,14 +15,17 @@ enum StatusPage {
     _ context: ProxyContext, query: Substring = "", _ settings: [ShownSetting]? = nil
   ) -> String? {
     let table = context.sites.table
-    if query == "configuration" { return settings.map { configuration(context, $0) } }
-    guard let name = query.split(separator: "&").first(where: { $0.hasPrefix("site=") })?.dropFirst(5) else {
+    let parameters = query.utf8.split(separator: UInt8(ascii: "&")).map { Substring($0) }
+    if parameters.contains(where: { $0.utf8.elementsEqual("configuration".utf8) }) {
+      return settings.map { configuration(context, $0) }
+    }
+    guard let name = parameters.first(where: { $0.utf8.starts(with: "site=".utf8) })?.utf8.dropFirst(5) else {
       return html(context, table.sites, counted: table.counted, showsSettings: settings?.isEmpty == false)
     }
-    return table[String(name)].map { html(context, [table.sites[$0]], counted: [table.sites[$0]]) }
+    return table[Substring(name)].map { html(context, [table.sites[$0]], counted: [table.sites[$0]]) }
   }
 
-  /// - Parameter counted: the sites, and what requests without a site count for.
+  /// - Parameter counted: the sites, and what counts the requests of none.
   private static func html(
     _ context: ProxyContext, _ sites: [ServedSite], counted: [ServedSite],
     showsSettings: Bool = false

@@ -61,7 +61,8 @@ extension ProxyConfiguration {
           throw ProxyConfiguration.ValidationError("sites: two sites have the name \(site.name)")
         }
       }
-      if let fault = SiteTable(sites.map(\.scope)).fault(sites.map(\.name)) {
+      let shown = sites.map { $0.name.isEmpty ? "the only site" : $0.name }
+      if let fault = SiteTable(sites.map(\.scope)).fault(shown) {
         throw ProxyConfiguration.ValidationError("sites: \(fault.text)")
       }
       for site in sites {

@@ -13,11 +13,11 @@ final class ServedSites: Sendable {
     /// In the order of the configuration.
     let sites: [ServedSite]
     let scopes: SiteTable
-    /// The authorities of requests without one, of HTTP/1.0: those of the origins of the sites.
+    /// For each site, the authority of a request of HTTP/1.0 that has none: that of its origin.
     fileprivate let authorities: [String]
-    /// The site of all requests, if it has no name.
+    /// The only site, if it has no name and all requests belong to it.
     fileprivate let only: ServedSite?
-    /// What requests count for that belong to no site.
+    /// Counts the requests that belong to no site.
     let unassigned: ServedSite
 
     fileprivate init(
@@ -28,9 +28,12 @@ final class ServedSites: Sendable {
       unassigned = only ?? nowhere
     }
 
-    subscript(name: String) -> Int? { sites.firstIndex { $0.name == name } }
+    /// The position of the site with a name, byte for byte.
+    subscript(name: some StringProtocol) -> Int? {
+      sites.firstIndex { $0.name.utf8.elementsEqual(name.utf8) }
+    }
 
-    /// The sites, and what counts for none.
+    /// The sites, and what counts the requests of none.
     var counted: [ServedSite] { only == nil ? sites + [unassigned] : sites }
   }
 
@@ -64,8 +67,8 @@ final class ServedSites: Sendable {
 
   fileprivate var count: Int { version.load(ordering: .acquiring) }
 
-  /// Takes the sites of the configuration. Those with a name that was there before keep their counts and their connections;
-  /// those without one finish their requests.
+  /// Takes the sites of the configuration. One with the name of an earlier site keeps its counts and its connections. A site that
+  /// the configuration has no more finishes its requests.
   func update() {
     changing.withLock { _ in
       let (new, scheme, known) = (settings.sites, settings.value.clientScheme, table.sites)

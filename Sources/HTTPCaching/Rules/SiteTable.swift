@@ -31,9 +31,9 @@ package struct SiteTable: Hashable, Sendable {
 
   /// In their order.
   let scopes: [SiteScope]
-  private var exact: [Substring: [Place]] = [:]
+  private var exact: [ArraySlice<UInt8>: [Place]] = [:]
   /// By what follows the star, from its dot on.
-  private var endings: [Substring: [Place]] = [:]
+  private var endings: [ArraySlice<UInt8>: [Place]] = [:]
   private var others: [Place] = []
 
   package init(_ scopes: [SiteScope] = []) {
@@ -49,13 +49,11 @@ package struct SiteTable: Hashable, Sendable {
       }
     }
     for (host, unsorted) in places {
-      let sorted = unsorted.sorted { $0.path.count > $1.path.count }
-      if host.isEmpty {
-        others = sorted
-      } else if host.utf8.first == UInt8(ascii: "*") {
-        endings[host.dropFirst()] = sorted
-      } else {
-        exact[host[...]] = sorted
+      let (host, sorted) = (Array(host.utf8), unsorted.sorted { $0.path.count > $1.path.count })
+      switch host.first {
+      case nil: others = sorted
+      case UInt8(ascii: "*"): endings[host.dropFirst()] = sorted
+      default: exact[host[...]] = sorted
       }
     }
   }
@@ -71,7 +69,7 @@ package struct SiteTable: Hashable, Sendable {
     /// In the order in which they are compared.
     fileprivate var places: [Place] = []
 
-    /// Those of no scope.
+    /// No scopes.
     package init() {}
 
     fileprivate mutating func add(_ more: [Place]?) {
@@ -103,17 +101,14 @@ package struct SiteTable: Hashable, Sendable {
   /// - Parameter authority: the host, with or without a port; empty for a request without one.
   /// - Complexity: O(*n*) in the number of labels of the host.
   package func candidates(ofAuthority authority: String) -> Candidates {
-    let host = authority.withFieldBytes { bytes in
-      let count = bytes.hostCount
-      return count == bytes.count ? nil : String(decoding: authority.utf8.prefix(count), as: UTF8.self)
-    }
-    let name = (host ?? authority).lowercasedASCII
+    let count = authority.withFieldBytes { $0.hostCount }
+    let host = authority.utf8.prefix(count).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     var candidates = Candidates()
-    candidates.add(exact[name[...]])
+    candidates.add(exact[host[...]])
     if !endings.isEmpty {
       // The longest end first.
-      for dot in name.utf8.indices.dropFirst() where name.utf8[dot] == UInt8(ascii: ".") {
-        candidates.add(endings[name[dot...]])
+      for dot in host.indices.dropFirst() where host[dot] == UInt8(ascii: ".") {
+        candidates.add(endings[host[dot...]])
       }
     }
     if !others.isEmpty { candidates.add(others) }

@@ -21,7 +21,7 @@ struct RemovalIndex: Sendable {
   private(set) var floor: UInt64
   /// The number of the latest removal of a key or scope, by its hash: another with the same hash is fetched once more.
   private var tags: [UInt64: UInt64] = [:]
-  /// Removals by pattern, each once, in the order of their numbers.
+  /// Removals by pattern or by site, each once, in the order of their numbers.
   private var rules: [(number: UInt64, bytes: [UInt8], covers: CacheStore.Coverage)] = []
 
   private enum Tag: Hashable {

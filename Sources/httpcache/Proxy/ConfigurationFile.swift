@@ -137,6 +137,9 @@ struct ConfigurationFile {
           site.rules = try rules(value)
         } else {
           let texts = try texts(value, of: name)
+          guard !texts.isEmpty else {
+            throw Fault(line: value.line, text: "\(name): expected a value, found an empty list")
+          }
           switch name {
           case "host": site.scope.hosts = texts
           case "path": site.scope.paths = texts
@@ -163,9 +166,6 @@ struct ConfigurationFile {
   private static func texts(_ node: YAMLNode, of name: String) throws(Fault) -> [String] {
     var nodes = [node]
     if case .sequence(let sequence) = node.content { nodes = sequence }
-    guard !nodes.isEmpty else {
-      throw Fault(line: node.line, text: "\(name): expected a value, found an empty list")
-    }
     return try nodes.map { node throws(Fault) in
       guard case .scalar(let text) = node.content, !text.isEmpty else {
         throw Fault(line: node.line, text: "\(name): expected a value, found \(shown(node))")
@@ -227,19 +227,10 @@ struct ConfigurationFile {
       if isOn { return ["--\(option.name)"] }
       return option.hasOpposite ? ["--no-\(option.name)"] : []
     }
-    var values = [value]
-    if case .sequence(let sequence) = value.content {
-      guard option.isRepeating else {
-        throw Fault(line: line, text: "\(option.name): expected one value, found a list")
-      }
-      values = sequence
+    if case .sequence = value.content, !option.isRepeating {
+      throw Fault(line: line, text: "\(option.name): expected one value, found a list")
     }
-    return try values.map { value throws(Fault) in
-      guard case .scalar(let text) = value.content, !text.isEmpty else {
-        throw Fault(line: value.line, text: "\(option.name): expected a value, found \(shown(value))")
-      }
-      return "--\(option.name)=\(text)"
-    }
+    return try texts(value, of: option.name).map { "--\(option.name)=\($0)" }
   }
 
   /// The words for true and false in YAML 1.1.

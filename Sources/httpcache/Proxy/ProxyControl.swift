@@ -37,7 +37,7 @@ struct ProxyControl {
   private static let companion = [
     "disk": "directory", "trust": "proxy-protocol", "admin-token": "admin",
   ]
-  /// What has options of TLS with clients.
+  /// The options of TLS with clients, and the sites, which may have some.
   private static let ofCertificates: Set<String> = [
     "certificate", "key", "client-ca", "sites", "tls-minimum",
   ]

@@ -125,7 +125,8 @@ struct SiteProcessTests {
     try await LoopbackOrigin.with({ _ in .init(fields: [.cacheControl: "max-age=3600"], body: "hello") }) {
       origin in
       try await withTemporaryFolder { folder in
-        let base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"
+        // Long enough that no connection ends by itself.
+        let base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\norigin-idle-timeout: 600\n"
         func site(_ host: String, _ more: String = "") -> String {
           "  - host: \(host)\n    origin: \(origin.url(""))\n\(more)"
         }
@@ -150,7 +151,7 @@ struct SiteProcessTests {
           try write(site("b.example"), site("b.example"))
           proxy.signal(SIGHUP)
           try await proxy.says(
-            "the configuration is unchanged: \(folder.path)/proxy.yaml:6: sites: two sites have the name 'b.example'"
+            "the configuration is unchanged: \(folder.path)/proxy.yaml:7: sites: two sites have the name 'b.example'"
           )
           #expect(try await status("a.example") == "200")
           // One origin without a site, as without `sites`.
@@ -161,6 +162,11 @@ struct SiteProcessTests {
           let metrics = try await ports.ask("/metrics")
           #expect(metrics.contains("\nhttpcache_requests_total{outcome=\"network\",status=\"2xx\"} 1\n"))
           #expect(!metrics.contains("site="))
+          // The idle connections of the two sites are closed.
+          try await eventually {
+            try await ports.ask("/metrics").contains(
+              "\nhttpcache_live_objects{kind=\"origin_connection\"} 1\n")
+          }
           proxy.signal(SIGTERM)
           #expect(try await proxy.end().status == 0)
         }

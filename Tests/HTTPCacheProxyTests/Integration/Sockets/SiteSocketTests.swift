@@ -113,6 +113,54 @@ struct SiteSocketTests {
     }
   }
 
+  @Test(
+    "A request of any form goes to its site; without one it gets 421, and no origin gets it",
+    arguments: [
+      "GET / HTTP/1.1\r\n\r\n", "HEAD / HTTP/1.1\r\n\r\n", "OPTIONS * HTTP/1.1\r\n\r\n",
+      "GET / HTTP/1.1\r\nRange: bytes=0-0\r\nIf-Range: \"x\"\r\n\r\n",
+      "DELETE / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nwork",
+      "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nwork\r\n0\r\n\r\n",
+      "POST / HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\nwork",
+    ])
+  func forms(text: String) async throws {
+    try await Self.withSites { proxy, blog in
+      func ask(_ host: String) async throws -> String {
+        let fields = "\r\nHost: \(host)\r\nConnection: close"
+        let end = try #require(text.firstRange(of: "\r\n"))
+        return try await proxy.exchange(text.replacingCharacters(in: end, with: fields + "\r\n"))
+      }
+      let refused = try await ask("else.example")
+      expect(refused, startsWith: "HTTP/1.1 421 ")
+      #expect(blog.requests.isEmpty && proxy.origin.requests.isEmpty)
+      expect(try await ask("a.blog.example"), contains: "HTTP/1.1 200 ")
+      #expect(blog.requests.count { $0.contains(" HTTP/1.1\r\n") } == 1 && proxy.origin.requests.isEmpty)
+    }
+  }
+
+  @Test("A request for another protocol goes to its site, and without one no further")
+  func upgrade() async throws {
+    let switching = try await RawOrigin.start { _, connection in
+      try await connection.send(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\nhello")
+      return false
+    }
+    try await Self.withSites {
+      $0.sites.append(
+        Site(name: "chat", hosts: ["chat.example"], origin: .init(host: "127.0.0.1", port: switching.port)))
+    } _: { proxy, _ in
+      func ask(_ host: String) async throws -> String {
+        try await proxy.exchange(
+          "GET / HTTP/1.1\r\nHost: \(host)\r\nConnection: upgrade\r\nUpgrade: chat\r\n\r\n")
+      }
+      expect(try await ask("else.example"), startsWith: "HTTP/1.1 421 ")
+      #expect(switching.requests.isEmpty)
+      let answer = try await ask("chat.example")
+      expect(answer, startsWith: "HTTP/1.1 101 ")
+      expect(answer, endsWith: "hello")
+    }
+    await switching.stop()
+  }
+
   @Test("Requests on one connection of HTTP/2 go to the sites of their hosts")
   func http2() async throws {
     try await Self.withSites {

@@ -19,6 +19,7 @@ struct RemovalLogTests {
     case request, expired, pattern, expiredPattern, group, expiredGroup, groupOfAny, invalidatedGroup, origin,
       partition, since
     case everything, expiredEverything, expiredOrigin, expiredPartition, expiredSince, before, unsafeMethod
+    case site, expiredSite
 
     func run(_ fleet: SharedFleet, at node: Int) async throws {
       let cache = fleet.nodes[node].cache
@@ -28,6 +29,8 @@ struct RemovalLogTests {
       case .expired: cache.expire(.target(of: .get("/a/1")))
       case .pattern: cache.remove(.patterns([.glob("https://example.test/a/*")]))
       case .expiredPattern: cache.expire(.patterns([.prefix("https://example.test/a/")]))
+      case .site: cache.remove(.site(1, in: Self.sites))
+      case .expiredSite: cache.expire(.site(1, in: Self.sites))
       case .group: cache.remove(.group("g", of: target), counting: true)
       case .expiredGroup: cache.expire(.group("g", of: target))
       case .groupOfAny: cache.remove(.group("g"))
@@ -47,6 +50,10 @@ struct RemovalLogTests {
         _ = try await cache.respond(to: request, transport: fleet.origin.transport)
       }
     }
+
+    private static let sites = SiteTable([
+      SiteScope(), SiteScope(hosts: ["example.test"], paths: ["/a"]), SiteScope(hosts: ["*.test"]),
+    ])
 
     var isSoft: Bool { rawValue.hasPrefix("expired") }
   }
