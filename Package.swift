@@ -174,8 +174,8 @@ let package = Package(
     library(
       "HTTPCacheProxy",
       cache + http2 + [
-        "HTTPCacheObserving", "TransportSecurity", .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"),
-        .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .system,
+        "CPlatform", "HTTPCacheObserving", "TransportSecurity", .lifecycle("ServiceLifecycle"),
+        .lifecycle("UnixSignals"), .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .system,
       ]),
     // The tier that several machines share, and its client of Redis.
     library("HTTPCacheRedis", cache + ["TransportSecurity", .hiredis, .nio("NIOCore"), .nio("NIOPosix")]),

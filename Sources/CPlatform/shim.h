@@ -67,6 +67,65 @@ static inline int spawn_close_from(posix_spawn_file_actions_t *actions, int from
 #include <malloc/malloc.h>
 #endif
 
+// A message over a local socket that has a descriptor with it (SCM_RIGHTS): its macros have no names in Swift.
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+// Sends bytes, with a descriptor if that is not negative.
+static inline ssize_t local_send(int socket, const void *_Nonnull bytes, size_t count, int descriptor) {
+  struct iovec part = {(void *)bytes, count};
+  union {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+  } control;
+  struct msghdr message;
+  memset(&message, 0, sizeof(message));
+  memset(&control, 0, sizeof(control));
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control.room;
+    message.msg_controllen = sizeof(control.room);
+    control.header.cmsg_level = SOL_SOCKET;
+    control.header.cmsg_type = SCM_RIGHTS;
+    control.header.cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(int));
+  }
+#ifdef MSG_NOSIGNAL
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+#else
+  return sendmsg(socket, &message, 0);
+#endif
+}
+
+// Receives bytes, and the descriptor that came with them; -1 if none did.
+static inline ssize_t local_receive(int socket, void *_Nonnull bytes, size_t count, int *_Nonnull descriptor) {
+  struct iovec part = {bytes, count};
+  union {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+  } control;
+  struct msghdr message;
+  memset(&message, 0, sizeof(message));
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.room;
+  message.msg_controllen = sizeof(control.room);
+  *descriptor = -1;
+#ifdef MSG_CMSG_CLOEXEC
+  ssize_t result = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+#else
+  ssize_t result = recvmsg(socket, &message, 0);
+#endif
+  if (result < 0) return result;
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len == CMSG_LEN(sizeof(int)))
+    memcpy(descriptor, CMSG_DATA(header), sizeof(int));
+  return result;
+}
+
 // Returns freed memory to the system, where the C library can. It takes about 70 ms for each GiB, and a thread that
 // allocates from the same arena may wait meanwhile.
 static inline void store_give_back_memory(void) {

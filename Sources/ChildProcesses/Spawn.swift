@@ -12,7 +12,7 @@ package struct ChildProcessError: Error, CustomStringConvertible {
 typealias Descriptor = Int32
 
 /// The system calls that start a program.
-enum Spawn {
+package enum Spawn {
   /// Makes a pipe. A child has none of its ends, except as a standard file.
   static func pipe(for executable: String) throws -> (reading: Descriptor, writing: Descriptor) {
     var ends: [Descriptor] = [-1, -1]
@@ -33,9 +33,10 @@ enum Spawn {
   /// - Parameters:
   ///   - executable: a path, or a name that is looked up in PATH.
   ///   - files: standard input, output and error; `nil` for the null device.
-  static func start(
-    _ executable: String, _ arguments: [String], environment: [String: String], directory: String?,
-    files: [Descriptor?]
+  @discardableResult
+  package static func start(
+    _ executable: String, _ arguments: [String], environment: [String: String], directory: String? = nil,
+    files: [Int32?]
   ) throws -> pid_t {
     #if canImport(Darwin)
       var (actions, attributes): (posix_spawn_file_actions_t?, posix_spawnattr_t?)

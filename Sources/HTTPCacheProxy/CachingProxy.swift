@@ -42,8 +42,15 @@ public final class CachingProxy: ServiceLifecycle.Service {
   private let bound: AsyncStream<[ProxyConfiguration.Endpoint]>.Continuation
   private let settings: CurrentConfiguration
   private let phase = Mutex(Phase.serving)
+  /// The processes that may take the place of this one, while the proxy serves.
+  private let successors = Mutex<Successors?>(nil)
   /// The event loops, while the proxy serves.
   private let loops = Mutex<[any EventLoop]>([])
+  /// The process whose place this one takes; `nil` if there is none.
+  private let predecessor: Predecessor?
+  /// Called with the number of the process that has taken the place of this one.
+  private let onReplacement: @Sendable (Int32) -> Void
+  /// Has an element when another process has taken the place of this one, and ends when the proxy is to stop.
   private let stopping: AsyncStream<Void>
   private let stopSignal: AsyncStream<Void>.Continuation
 
@@ -73,12 +80,17 @@ public final class CachingProxy: ServiceLifecycle.Service {
       configuration, cache: cache, eventLoopGroup: eventLoopGroup, logger: logger, lookup: systemHostLookup)
   }
 
-  /// - Parameter lookup: finds the addresses of the origin's servers.
+  /// - Parameters:
+  ///   - lookup: finds the addresses of the origin's servers.
+  ///   - predecessor: the process whose place this one takes.
+  ///   - onReplacement: called with the number of the process that has taken the place of this one.
   package init(
-    _ configuration: ProxyConfiguration, cache: HTTPCache, eventLoopGroup: (any EventLoopGroup)?,
-    logger: Logger, lookup: @escaping HostLookup
+    _ configuration: ProxyConfiguration, cache: HTTPCache, eventLoopGroup: (any EventLoopGroup)? = nil,
+    logger: Logger, lookup: @escaping HostLookup = systemHostLookup, predecessor: Predecessor? = nil,
+    onReplacement: @escaping @Sendable (Int32) -> Void = { _ in }
   ) {
     self.lookup = lookup
+    (self.predecessor, self.onReplacement) = (predecessor, onReplacement)
     self.configuration = configuration
     settings = CurrentConfiguration(configuration)
     self.cache = cache
@@ -168,18 +180,32 @@ public final class CachingProxy: ServiceLifecycle.Service {
       connections.setLimits(Self.connectionLimits($0))
       Self.checkDescriptors($0, logger)
     }
-    let ports = ClientPorts(context: context, connections: connections, group: group)
+    let following = Task { [predecessor, cache] in await predecessor?.follow(cache) }
+    defer {
+      following.cancel()
+      predecessor?.close()
+    }
+    let ports = ClientPorts(
+      context: context, connections: connections, group: group, predecessor: predecessor)
     let administration = AdminServer(context)
+    let successors = Successors(cache, logger) { [onReplacement, stopSignal] process in
+      onReplacement(process)
+      stopSignal.yield()
+    }
     var (clients, admin, redirects): ([ListeningSocket], [ListeningSocket], [ListeningSocket]) = ([], [], [])
+    var waiting: [ListeningSocket] = []
+    var sockets: [ListeningSocket] { clients + admin + redirects }
+    await predecessor?.pause()
     do {
+      // First, so that purges go to the process that will serve.
+      if let endpoint = configuration.admin {
+        admin = try await Self.listening(on: endpoint, .administrators) {
+          try await administration.open($0, group: group, predecessor: predecessor)
+        }
+      }
       for endpoint in configuration.listen {
         clients += try await Self.listening(on: endpoint, .clients) {
           try await ports.open($0, .answers, isEncrypted: configuration.tls != nil)
-        }
-      }
-      if let endpoint = configuration.admin {
-        admin = try await Self.listening(on: endpoint, .administrators) {
-          try await administration.open($0, group: group)
         }
       }
       if let endpoint = configuration.redirect {
@@ -188,8 +214,15 @@ public final class CachingProxy: ServiceLifecycle.Service {
           try await ports.open($0, .redirects(port: port), isEncrypted: false)
         }
       }
+      successors.pass(sockets)
+      if let socket = configuration.handover {
+        let open = sockets
+        waiting = try await Self.listening(on: .unix(socket), .successors) {
+          try await successors.open($0, predecessor: predecessor, passing: open)
+        }
+      }
     } catch {
-      for server in clients + admin { await server.close() }
+      for server in sockets { await server.close() }
       await passEventLoops()
       await administration.closeConnections()
       await connections.drain(within: .zero)
@@ -215,10 +248,18 @@ public final class CachingProxy: ServiceLifecycle.Service {
     }
     logCertificates()
     Self.checkDescriptors(settings.value, logger)
-    bound.yield((clients + admin + redirects).map(\.endpoint))
+    predecessor?.replace()
+    self.successors.withLock { $0 = successors }
+    defer { self.successors.withLock { $0 = nil } }
+    bound.yield(sockets.map(\.endpoint))
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {
-        for await _ in stopping { break }
+        let isReplaced = await untilStopped()
+        for socket in waiting { await socket.close(isPassedOn: isReplaced) }
+        if isReplaced {
+          await leave(sockets, connections, administration, context)
+          (clients, admin, redirects) = ([], [], [])
+        }
       } onGracefulShutdown: {
         self.stop()
       }
@@ -243,6 +284,39 @@ public final class CachingProxy: ServiceLifecycle.Service {
     await passEventLoops()
     await administration.closeConnections()
     await context.sites.close()
+    successors.close()
+  }
+
+  /// Maximum time for requests in flight after another process has taken the place of this one: nothing waits for the end.
+  static let lastRequests = TimeAmount.hours(1)
+
+  /// Returns when the proxy is to stop, or another process has taken its place: then `true`.
+  private func untilStopped() async -> Bool {
+    for await _ in stopping { return true }
+    return false
+  }
+
+  /// Leaves the listening sockets to the process that has taken the place of this one, and finishes the requests in flight.
+  ///
+  /// Connections without a request stay: their clients may be sending one, which is then the last.
+  private func leave(
+    _ sockets: [ListeningSocket], _ connections: ConnectionTable, _ administration: AdminServer,
+    _ context: ProxyContext
+  ) async {
+    context.isDraining.store(true, ordering: .relaxed)
+    for socket in sockets { await socket.close(isPassedOn: true) }
+    await passEventLoops()
+    logger.info("finishing requests in flight", metadata: ["connections": "\(statistics.openConnections)"])
+    let isOver = Task {
+      // A signal ends it sooner.
+      for await _ in stopping {}
+      guard !Task.isCancelled else { return }
+      await connections.drain(within: settings.value.timeouts.drain.timeAmount)
+    }
+    await administration.closeConnections(within: Self.lastRequests)
+    await connections.drain(within: Self.lastRequests, isPatient: true)
+    isOver.cancel()
+    await isOver.value
   }
 
   /// Waits until each event loop has done its earlier tasks: accepted connections are then in its table.
@@ -322,6 +396,20 @@ public final class CachingProxy: ServiceLifecycle.Service {
   public func update(_ configuration: ProxyConfiguration) throws {
     try settings.update(configuration)
     logCertificates()
+  }
+
+  /// Checks a configuration, and the files of certificates and keys that it names.
+  ///
+  /// - Throws: ``ProxyConfiguration/ValidationError``.
+  package static func check(_ configuration: ProxyConfiguration) throws {
+    try configuration.validate()
+    try CurrentConfiguration.checkFiles(configuration)
+  }
+
+  /// Returns a socket for a process that is started to take the place of this one; `nil` if the proxy does not serve. Close it
+  /// when the process has it.
+  package func inviteSuccessor() async throws -> CInt? {
+    try await successors.withLock { $0 }?.invite()
   }
 
   /// Sets what the admin port shows as the configuration in use.

@@ -104,6 +104,7 @@ public final class CacheStore: Sendable {
   private let memorySequence = SequenceNumbers(after: 0)
   private let isClosed = Atomic<Bool>(false)
   private let isDiskOff = Atomic<Bool>(false)
+  private let hasLeftDirectory = Atomic<Bool>(false)
   let counters = StoreCounters()
   /// Serialises callers that read an entry before they decide whether to replace it, or how to change its metadata.
   let decisions = KeyLocks()
@@ -534,7 +535,10 @@ public final class CacheStore: Sendable {
   }
 
   /// Whether entries may be written to disk.
-  var usesDisk: Bool { disk != nil && !isDiskOff.load(ordering: .sequentiallyConsistent) }
+  var usesDisk: Bool {
+    disk != nil && !isDiskOff.load(ordering: .sequentiallyConsistent)
+      && !hasLeftDirectory.load(ordering: .sequentiallyConsistent)
+  }
 
   /// Entries evicted since the store was opened, as in ``statistics``. This takes no lock.
   ///
@@ -567,6 +571,16 @@ public final class CacheStore: Sendable {
   /// A failure is counted in ``StoreStatistics/ioErrors``.
   public func flush() {
     disk?.sync()
+  }
+
+  /// Releases the directory for another process, and goes on in memory. Blocks until the disk has everything.
+  ///
+  /// Entries in memory stay, and are removed only from there: the other process must be told of removals. A call of
+  /// ``setCapacity(memory:disk:)`` does not bring the directory back.
+  package func leaveDirectory() {
+    hasLeftDirectory.store(true, ordering: .sequentiallyConsistent)
+    disk?.close()
+    changes.advanceAll()
   }
 
   /// Closes the store, and releases its directory for another: from now on, lookups miss and inserts are refused.

@@ -52,6 +52,7 @@ extension HTTPCache {
       return RemovalResult(count: 0)
     }
     shared?.add(removal)
+    defer { removalPeers.tell(removal) }
     return RemovalResult(count: apply(removal, counting: counting))
   }
 

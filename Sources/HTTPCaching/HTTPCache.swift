@@ -118,6 +118,7 @@ public final class HTTPCache: Sendable {
   let hub: EventHub
   /// The shared tier; `nil` without one.
   let shared: SharedTierLink?
+  let removalPeers = RemovalPeers()
   /// The bytes that content in flight occupies, here and in an adapter.
   package let transit: TransitBudget
 

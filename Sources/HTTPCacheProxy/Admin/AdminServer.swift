@@ -25,10 +25,13 @@ final class AdminServer: Sendable {
   }
 
   /// Closes the open connections, and accepts no more.
-  func closeConnections() async { await connections.drain(within: .zero) }
+  ///
+  /// - Parameter time: maximum time for requests in flight.
+  func closeConnections(within time: TimeAmount = .zero) async { await connections.drain(within: time) }
 
+  /// - Parameter predecessor: the process whose place this one takes.
   func open(
-    _ endpoint: ProxyConfiguration.Endpoint, group: any EventLoopGroup
+    _ endpoint: ProxyConfiguration.Endpoint, group: any EventLoopGroup, predecessor: Predecessor?
   ) async throws -> [ListeningSocket] {
     let (context, connections) = (context, connections)
     let bootstrap = ServerBootstrap(group: group)
@@ -49,7 +52,8 @@ final class AdminServer: Sendable {
         }
       }
     // Not with the ports that are shared: the kernel would give each purge to one of the processes.
-    let servers = try await ListeningSocket.open(endpoint, bootstrap, backlog: 64)
+    let servers = try await ListeningSocket.open(
+      endpoint, .administrators, bootstrap, backlog: 64, predecessor: predecessor)
     // `localhost` is a name: its address is known only now.
     for server in servers where context.configuration.adminToken == nil {
       guard let bound = IPAddress(server.channel.localAddress), !bound.isLoopback else { continue }
@@ -83,6 +87,8 @@ final class AdminConnection: ChannelInboundHandler, TabledConnection {
   /// Number of requests without the end of their response. The next one may arrive before that is written.
   private var answering = 0
   var isIdle: Bool { answering == 0 }
+  /// Whether the connection ends with its next response.
+  private var isLast = false
 
   init(_ context: ProxyContext) {
     self.context = context
@@ -98,7 +104,10 @@ final class AdminConnection: ChannelInboundHandler, TabledConnection {
     place = nil
   }
 
-  func drain() { channelContext?.close(promise: nil) }
+  func drain(isPatient: Bool) {
+    if isIdle { channelContext?.close(promise: nil) }
+    isLast = true
+  }
 
   func channelActive(context: ChannelHandlerContext) {
     armTimer(context)
@@ -171,7 +180,7 @@ final class AdminConnection: ChannelInboundHandler, TabledConnection {
     written.futureResult.whenSuccess {
       let (connection, context) = bound.value
       guard context.channel.isActive else { return }
-      guard request.isKeepAlive else { return context.close(promise: nil) }
+      guard request.isKeepAlive, !connection.isLast else { return context.close(promise: nil) }
       connection.armTimer(context)
       connection.answering -= 1
       if connection.isIdle { connection.place?.becameIdle(at: context.eventLoop.now) }

@@ -43,12 +43,13 @@ struct Purge: Hashable, Sendable {
 
   /// Waits until the other nodes of a shared tier have purged, too; `nil` without a shared tier.
   static func confirm(_ context: ProxyContext) async -> HTTPCache.RemovalReach? {
-    guard context.cache.sharedTierStatistics != nil else { return nil }
+    let isShared = context.cache.sharedTierStatistics != nil
+    guard isShared || context.cache.tellsRemovals else { return nil }
     let reach = await context.cache.confirmRemovals(within: confirmation)
     if reach != .everywhere {
       context.logger.warning("the purge has not reached all nodes yet", metadata: ["reach": "\(reach)"])
     }
-    return reach
+    return isShared || reach == .here ? reach : nil
   }
 
   /// Returns the result of a purge as text.
@@ -59,7 +60,9 @@ struct Purge: Hashable, Sendable {
     case nil: result + ".\n"
     case .everywhere: result + " here, and all nodes of the shared tier have done the same.\n"
     case .logged: result + " here; some nodes of the shared tier have not answered yet.\n"
-    case .here: result + " here; the shared tier is unavailable and is told later.\n"
+    case .here:
+      result + result
+        + " here only: the shared tier, or the process that has the directory, cannot be reached and is told later.\n"
     }
   }
 

@@ -60,6 +60,9 @@ final class CurrentConfiguration: Sendable {
     }
   }
 
+  /// Checks the files that a configuration names.
+  static func checkFiles(_ configuration: ProxyConfiguration) throws { _ = try encryption(configuration) }
+
   /// Reads the files that the configuration names.
   func readFiles() throws {
     let encryption = try Self.encryption(value)

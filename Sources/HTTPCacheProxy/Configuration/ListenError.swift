@@ -22,6 +22,8 @@ extension CachingProxy {
       case administrators
       /// ``ProxyConfiguration/redirect``.
       case redirects
+      /// ``ProxyConfiguration/handover``.
+      case successors
     }
 
     /// What could not be opened.

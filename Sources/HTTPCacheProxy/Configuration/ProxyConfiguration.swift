@@ -95,6 +95,9 @@ public struct ProxyConfiguration: Sendable {
   public var name = "httpcache"
   /// Where to listen for requests for metrics, status and purging: an address, or a socket in the file system; off by default.
   public var admin: ProxyConfiguration.Endpoint?
+  /// The socket in the file system at which the process that takes the place of this one receives its listening sockets and its
+  /// directory; `nil` if none does (default: `nil`).
+  package var handover: UnixSocket?
   /// Whether the admin port has TLS, too, with the certificates of ``tls`` (default: `false`).
   public var adminUsesTLS = false
   /// The token that purging requires from other machines, as `Authorization: Bearer`. Without a token the admin port
@@ -172,6 +175,7 @@ public struct ProxyConfiguration: Sendable {
         "expected an address or a socket in the file system, found a socket of the service manager")
     }
     for case .unix(let socket) in listen + [admin, redirect].compactMap(\.self) { try socket.validate() }
+    try handover?.validate()
     if expectsProxyHeader, trustedPeers.isEmpty, !trustsUnixPeers {
       throw ProxyConfiguration.ValidationError(
         "the PROXY protocol needs trusted peers: the addresses of the proxies that connect, such as 10.0.0.0/8"

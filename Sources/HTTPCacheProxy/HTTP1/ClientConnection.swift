@@ -242,9 +242,9 @@ final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnect
   var isIdle: Bool { machine.isIdle && inbound.readableBytes == 0 }
 
   /// Called when the proxy stops.
-  func drain() {
+  func drain(isPatient: Bool) {
     guard let channelContext else { return }
-    perform(machine.stop(hasBytes: inbound.readableBytes > 0), channelContext)
+    perform(machine.stop(isPatient: isPatient || inbound.readableBytes > 0), channelContext)
   }
 
   /// Ends the content of the request for its reader with an error.

@@ -335,12 +335,11 @@ struct ClientConnectionStateMachine {
 
   /// Handles the stop of the proxy: closes now if nothing is in flight, otherwise after the response.
   ///
-  /// - Parameter hasBytes: whether earlier bytes still wait.
-  mutating func stop(hasBytes: Bool) -> Action {
+  /// - Parameter isPatient: whether one more request may come, which is then the last.
+  mutating func stop(isPatient: Bool) -> Action {
     switch state {
-    case .opening: return end()
     // Not at once: a response may wait for the client to take it.
-    case .head: return hasBytes ? .none : end()
+    case .opening, .head: return isPatient ? .none : end()
     case .answering(var answering):
       answering.closes = true
       state = .answering(answering)

@@ -241,7 +241,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
 
   var isIdle: Bool { machine.isIdle }
 
-  func drain() { perform(machine.stop(at: loop.now)) }
+  func drain(isPatient: Bool) { perform(machine.stop(at: loop.now)) }
 
   private func perform(_ action: ClientHTTP2StateMachine.Action) {
     guard let channelContext else { return }

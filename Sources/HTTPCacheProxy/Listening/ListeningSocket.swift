@@ -17,7 +17,21 @@ struct ListeningSocket: Sendable {
   let channel: any Channel
   /// Where clients connect to: with the port that the system chose.
   let endpoint: ProxyConfiguration.Endpoint
+  /// What another process gets it as.
+  let name: Name
   private let file: SocketFile?
+
+  /// What two processes call a socket when one passes it to the other: its purpose and its endpoint, without what can change
+  /// while the socket stays.
+  struct Name: Hashable, Sendable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    init(_ purpose: CachingProxy.ListenError.Purpose, _ endpoint: ProxyConfiguration.Endpoint) {
+      text = "\(purpose) \(endpoint)"
+    }
+  }
 
   /// Opens an endpoint: one socket, or those that the process has inherited.
   ///
@@ -25,10 +39,24 @@ struct ListeningSocket: Sendable {
   ///   - backlog: maximum connections that wait for the process in the kernel.
   ///   - reusesPort: whether other processes may listen on the same port (`SO_REUSEPORT`).
   ///   - named: the names of inherited sockets that are for other endpoints.
+  ///   - predecessor: the process whose place this one takes: it may have passed the sockets.
   static func open(
-    _ endpoint: ProxyConfiguration.Endpoint, _ bootstrap: ServerBootstrap, backlog: CInt,
-    reusesPort: Bool = false, except named: [String] = []
+    _ endpoint: ProxyConfiguration.Endpoint, _ purpose: CachingProxy.ListenError.Purpose,
+    _ bootstrap: ServerBootstrap, backlog: CInt, reusesPort: Bool = false, except named: [String] = [],
+    predecessor: Predecessor?
   ) async throws -> [ListeningSocket] {
+    let name = Name(purpose, endpoint)
+    let given = predecessor?.take(name) ?? []
+    if !given.isEmpty {
+      do {
+        let file: SocketFile? =
+          if case .unix(let socket) = endpoint { try SocketFile(taking: socket) } else { nil }
+        return try await serve(given, endpoint, name, bootstrap, backlog, file)
+      } catch let fault as SocketFile.Fault {
+        for descriptor in given { closeDescriptor(descriptor) }
+        throw fault
+      }
+    }
     switch endpoint {
     case .address(let address):
       var bootstrap = bootstrap.serverChannelOption(.backlog, value: backlog)
@@ -37,30 +65,38 @@ struct ListeningSocket: Sendable {
         bootstrap = bootstrap.serverChannelOption(.socketOption(.init(rawValue: SO_REUSEPORT)), value: 1)
       }
       let channel = try await bootstrap.bind(host: address.host, port: address.port).get()
-      return [ListeningSocket(channel, endpoint)]
+      return [ListeningSocket(channel, endpoint, name)]
     case .unix(let socket):
       let (descriptor, file) = try await SocketFile.bind(socket)
       do {
         let channel = try await serve(descriptor, bootstrap, backlog)
-        return [ListeningSocket(channel: channel, endpoint: endpoint, file: file)]
+        return [ListeningSocket(channel: channel, endpoint: endpoint, name: name, file: file)]
       } catch {
         file.remove()
         throw error
       }
-    case .inherited(let name):
-      var descriptors = try InheritedSockets.take(name, except: named)[...]
-      var sockets: [ListeningSocket] = []
-      do {
-        while let descriptor = descriptors.popFirst() {
-          sockets.append(ListeningSocket(try await serve(descriptor, bootstrap, backlog), endpoint))
-        }
-      } catch {
-        for descriptor in descriptors { _ = closeDescriptor(descriptor) }
-        for socket in sockets { await socket.close() }
-        throw error
-      }
-      return sockets
+    case .inherited(let socketName):
+      let descriptors = try InheritedSockets.take(socketName, except: named)
+      return try await serve(descriptors, endpoint, name, bootstrap, backlog, nil)
     }
+  }
+
+  private static func serve(
+    _ descriptors: [CInt], _ endpoint: ProxyConfiguration.Endpoint, _ name: Name,
+    _ bootstrap: ServerBootstrap, _ backlog: CInt, _ file: SocketFile?
+  ) async throws -> [ListeningSocket] {
+    var (descriptors, sockets) = (descriptors[...], [ListeningSocket]())
+    do {
+      while let descriptor = descriptors.popFirst() {
+        let channel = try await serve(descriptor, bootstrap, backlog)
+        sockets.append(ListeningSocket(channel, endpoint, name, file))
+      }
+    } catch {
+      for descriptor in descriptors { closeDescriptor(descriptor) }
+      for socket in sockets { await socket.close() }
+      throw error
+    }
+    return sockets
   }
 
   private static func serve(
@@ -76,15 +112,18 @@ struct ListeningSocket: Sendable {
     return channel
   }
 
-  private init(channel: any Channel, endpoint: ProxyConfiguration.Endpoint, file: SocketFile?) {
-    (self.channel, self.endpoint, self.file) = (channel, endpoint, file)
+  private init(
+    channel: any Channel, endpoint: ProxyConfiguration.Endpoint, name: Name, file: SocketFile?
+  ) {
+    (self.channel, self.endpoint, self.name, self.file) = (channel, endpoint, name, file)
   }
 
-  private init(_ channel: any Channel, _ wanted: ProxyConfiguration.Endpoint) {
-    self.channel = channel
-    file = nil
+  private init(
+    _ channel: any Channel, _ wanted: ProxyConfiguration.Endpoint, _ name: Name, _ file: SocketFile? = nil
+  ) {
+    (self.channel, self.name, self.file) = (channel, name, file)
     let address = channel.localAddress
-    if let path = address?.pathname, !path.isEmpty {
+    if file == nil, let path = address?.pathname, !path.isEmpty {
       endpoint = .unix(.init(path: path))
     } else if let host = address?.ipAddress, let port = address?.port {
       endpoint = .init(host: host, port: port)
@@ -93,11 +132,27 @@ struct ListeningSocket: Sendable {
     }
   }
 
-  func close() async {
-    file?.remove()
+  /// - Parameter isPassedOn: whether another process listens on it from now on: its file stays.
+  func close(isPassedOn: Bool = false) async {
+    if !isPassedOn { file?.remove() }
     try? await channel.close()
+  }
+
+  /// Accepts connections, or leaves them in the kernel's queue.
+  func accept(_ accepts: Bool) async { try? await channel.setOption(.autoRead, value: accepts).get() }
+
+  /// Returns another descriptor of the socket, to close.
+  func duplicate() async throws -> CInt {
+    let channel = channel
+    return try await channel.eventLoop.submit {
+      try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+        let copy = fcntl($0, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw IOError(errnoCode: errno, reason: "fcntl") }
+        return copy
+      } ?? -1
+    }.get()
   }
 }
 
 // The system's function, which a member hides.
-private func closeDescriptor(_ descriptor: CInt) -> CInt { close(descriptor) }
+func closeDescriptor(_ descriptor: CInt) { _ = close(descriptor) }

@@ -56,12 +56,7 @@ struct SocketFile: Sendable {
 
   private static func bind(_ path: String) throws -> CInt {
     let address = try SocketAddress(unixDomainSocketPath: path)
-    #if canImport(Darwin)
-      let kind = SOCK_STREAM
-    #else
-      let kind = CInt(SOCK_STREAM.rawValue)
-    #endif
-    let descriptor = openSocket(kind)
+    let descriptor = openSocket()
     guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     guard address.withSockAddr({ bindSocket(descriptor, $0, socklen_t($1)) }) == 0 else {
@@ -70,6 +65,43 @@ struct SocketFile: Sendable {
       throw IOError(errnoCode: code, reason: "bind")
     }
     return descriptor
+  }
+
+  /// Takes the file of a socket that another process has passed, with the access that it should have now.
+  init(taking socket: ProxyConfiguration.UnixSocket) throws {
+    try Self.setAccess(socket.path, socket)
+    guard let file = SocketFile(socket.path, at: socket.path) else {
+      throw IOError(errnoCode: errno, reason: "lstat")
+    }
+    self = file
+  }
+
+  /// Returns two sockets that are connected to each other.
+  static func pair() throws -> (CInt, CInt) {
+    var ends: [CInt] = [-1, -1]
+    #if canImport(Darwin)
+      let kind = SOCK_STREAM
+    #else
+      let kind = CInt(SOCK_STREAM.rawValue)
+    #endif
+    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+      throw IOError(errnoCode: errno, reason: "socketpair")
+    }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return (ends[0], ends[1])
+  }
+
+  /// Connects to a socket of another process; blocks. Returns `nil` if no process listens there.
+  static func connect(_ path: String) throws -> CInt? {
+    let descriptor = openSocket()
+    guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "socket") }
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    let address = try SocketAddress(unixDomainSocketPath: path)
+    if address.withSockAddr({ connectSocket(descriptor, $0, socklen_t($1)) }) == 0 { return descriptor }
+    let code = errno
+    close(descriptor)
+    if code == ENOENT || code == ECONNREFUSED { return nil }
+    throw IOError(errnoCode: code, reason: "connect")
   }
 
   private init?(_ path: String, at place: String) {
@@ -165,7 +197,19 @@ struct SocketFile: Sendable {
 }
 
 // The names of the system's functions, which members hide.
-private func openSocket(_ kind: CInt) -> CInt { socket(AF_UNIX, kind, 0) }
+private func openSocket() -> CInt {
+  #if canImport(Darwin)
+    socket(AF_UNIX, SOCK_STREAM, 0)
+  #else
+    socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+  #endif
+}
+
+private func connectSocket(
+  _ descriptor: CInt, _ address: UnsafePointer<sockaddr>, _ size: socklen_t
+) -> CInt {
+  connect(descriptor, address, size)
+}
 
 private func bindSocket(_ descriptor: CInt, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> CInt {
   bind(descriptor, address, size)

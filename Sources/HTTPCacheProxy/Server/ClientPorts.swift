@@ -10,6 +10,8 @@ struct ClientPorts: Sendable {
   let context: ProxyContext
   let connections: ConnectionTable
   let group: any EventLoopGroup
+  /// The process whose place this one takes.
+  var predecessor: Predecessor?
 
   /// Opens an endpoint.
   ///
@@ -26,8 +28,9 @@ struct ClientPorts: Sendable {
         channel.eventLoop.makeCompletedFuture { try begin(channel, service, isEncrypted: isEncrypted) }
       }
     return try await ListeningSocket.open(
-      endpoint, bootstrap, backlog: 4096, reusesPort: context.configuration.reusesPorts,
-      except: context.configuration.inheritedNames)
+      endpoint, service == .answers ? .clients : .redirects, bootstrap, backlog: 4096,
+      reusesPort: context.configuration.reusesPorts, except: context.configuration.inheritedNames,
+      predecessor: predecessor)
   }
 
   private func begin(

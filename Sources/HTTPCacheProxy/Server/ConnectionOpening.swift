@@ -5,6 +5,7 @@ import HTTPCacheObserving
 import HTTPCaching
 import Logging
 import NIOCore
+import Synchronization
 import TransportSecurity
 
 /// The beginning of a client's connection, before its first request: the header of the PROXY protocol, the handshake of
@@ -74,9 +75,9 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
 
   var isIdle: Bool { if case .over(let connection?) = phase { connection.isIdle } else { true } }
 
-  func drain() {
-    if case .over(let connection?) = phase { return connection.drain() }
-    place?.channel.close(promise: nil)
+  func drain(isPatient: Bool) {
+    if case .over(let connection?) = phase { return connection.drain(isPatient: isPatient) }
+    if !isPatient { place?.channel.close(promise: nil) }
   }
 
   // MARK: - Channel
@@ -272,6 +273,8 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
       let connection = try install(channel, client, service, version, isAtSocket)
       connection.place = place
       phase = .over(connection)
+      // The proxy has stopped meanwhile.
+      if context.isDraining.load(ordering: .relaxed) { connection.drain(isPatient: true) }
     } catch {
       phase = .over(nil)
       channel.close(promise: nil)

@@ -11,7 +11,9 @@ protocol TabledConnection: AnyObject {
   /// Its place, which it loses to another while it is idle.
   var place: ConnectionPlace? { get set }
   /// Ends the connection after its request in flight.
-  func drain()
+  ///
+  /// - Parameter isPatient: whether a connection without a request may still get one, which is its last.
+  func drain(isPatient: Bool)
 }
 
 /// The place of a connection among those of its port: it knows since when the connection is idle.

@@ -30,7 +30,7 @@ final class ConnectionTable: Sendable {
     /// The connections of each client, and the client of each; only while there is a limit.
     var clients: [IPAddress: [ObjectIdentifier: ConnectionPlace]] = [:]
     var clientOf: [ObjectIdentifier: IPAddress] = [:]
-    var isDraining = false
+    var draining = Draining.no
     /// Of each port that waits for room: what to call, and the number of its connections that wait.
     var onRoom: [ObjectIdentifier: @Sendable () -> Void] = [:]
     var waiting: [ObjectIdentifier: Int] = [:]
@@ -53,6 +53,13 @@ final class ConnectionTable: Sendable {
       clients[client]?[id] = nil
       if clients[client]?.isEmpty == true { clients[client] = nil }
     }
+  }
+
+  private enum Draining {
+    case no
+    /// Connections without a request may get one more.
+    case patiently
+    case now
   }
 
   /// The time between the choice of a connection and its end: the event loop reads what has arrived. Without it, a
@@ -155,13 +162,15 @@ final class ConnectionTable: Sendable {
   /// Adds a connection that was admitted, until its channel is closed.
   func add(_ channel: any Channel, _ connection: any TabledConnection) -> ConnectionPlace {
     let place = ConnectionPlace(channel, connection, in: self)
-    let isDraining = state.withLock { state in
+    let draining = state.withLock { state in
       state.places[ObjectIdentifier(place)] = place
       state.idle.insert(place)
-      return state.isDraining
+      return state.draining
     }
     // The connection was accepted just before the port was closed.
-    if isDraining { channel.eventLoop.execute { place.connection.value.drain() } }
+    if draining != .no {
+      channel.eventLoop.execute { place.connection.value.drain(isPatient: draining == .patiently) }
+    }
     channel.closeFuture.whenComplete { [self] _ in remove(place) }
     return place
   }
@@ -273,14 +282,18 @@ final class ConnectionTable: Sendable {
   // MARK: - The end
 
   /// Ends all connections after their requests in flight, and closes those that take too long.
-  func drain(within time: TimeAmount) async {
+  ///
+  /// - Parameter isPatient: whether connections without a request may get one more.
+  func drain(within time: TimeAmount, isPatient: Bool = false) async {
     let all = state.withLock { state in
-      state.isDraining = true
+      state.draining = isPatient ? .patiently : .now
       // The port is closed.
       (state.onRoom, state.waiting) = ([:], [:])
       return Array(state.places.values)
     }
-    for place in all { place.channel.eventLoop.execute { place.connection.value.drain() } }
+    for place in all {
+      place.channel.eventLoop.execute { place.connection.value.drain(isPatient: isPatient) }
+    }
     guard let loop = all.first?.channel.eventLoop else { return }
     let promise = loop.makePromise(of: Void.self)
     let isEmpty = state.withLock { state in

@@ -109,6 +109,8 @@ extension OriginExchange {
   /// - Returns: the request to send instead, if this response is of no use.
   func answerLeader() async -> SentRequest? {
     apply()
+    // The client must not meet what it has invalidated in the process that takes the place of this one.
+    if outcome.removes, cache.removalPeers.isPresent { await cache.removalPeers.haveApplied() }
     if case .forwardAgain(let forwarding) = outcome.answer { return sent.with(forwarding: forwarding) }
     let stored = storedContent
     if !stored.canBeginAtOnce, !(await stored.canBegin()) { return withoutStored }
@@ -123,7 +125,7 @@ extension OriginExchange {
   /// Returns the leader's answer if nothing has to be waited for; otherwise does nothing, and ``answerLeader()`` answers.
   func answerAtOnce() -> CachedResponse? {
     guard response.body.isInMemory || staysWithCaller, outcome.assembly == nil,
-      !(cache.store.hasDisk && outcome.changesStore)
+      !(cache.store.hasDisk && outcome.changesStore), !(cache.removalPeers.isPresent && outcome.removes)
     else { return nil }
     if case .forwardAgain = outcome.answer { return nil }
     // A part may have to be combined with what others have stored meanwhile.
@@ -257,8 +259,12 @@ extension CacheEngine.Outcome {
   /// Whether stored responses change, or another is added.
   fileprivate var changesStore: Bool {
     if case .store = storage { return true }
-    return !updates.isEmpty || addition != nil || !removals.isEmpty || !invalidations.isEmpty
-      || !invalidatedScopes.isEmpty
+    return !updates.isEmpty || addition != nil || removes
+  }
+
+  /// Whether stored responses are removed.
+  fileprivate var removes: Bool {
+    !removals.isEmpty || !invalidations.isEmpty || !invalidatedScopes.isEmpty
   }
 
   /// Returns the scopes of the response that will be stored.

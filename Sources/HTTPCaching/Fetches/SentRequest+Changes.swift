@@ -58,22 +58,27 @@ extension SentRequest {
           lease, queuedStep)
       }
     }
-    if !outcome.removals.isEmpty, let shared, let target = TargetURI(request), shared.sharesResponses {
-      // The tier has no removal of single variants.
-      shared.add(
-        Removal(
-          HTTPCache.Selection(
-            .target(responses.keyed(target), keepingPins: true), partition: lookup.partition)))
-    }
-    for candidate in outcome.removals {
-      let entry = lookup.entries[candidate]
-      store.remove(entry.storeKey, variant: entry.variant)
-    }
+    if !outcome.removals.isEmpty { remove(outcome.removals) }
     return hasUpdated
   }
 }
 
 extension SentRequest {
+  /// Removes single variants. For other caches, that is a removal of the target.
+  private func remove(_ candidates: [Int]) {
+    let removal = TargetURI(request).map { target in
+      Removal(
+        HTTPCache.Selection(
+          .target(cache.responses.keyed(target), keepingPins: true), partition: lookup.partition))
+    }
+    if let removal, let shared = cache.shared, shared.sharesResponses { shared.add(removal) }
+    for candidate in candidates {
+      let entry = lookup.entries[candidate]
+      cache.store.remove(entry.storeKey, variant: entry.variant)
+    }
+    if let removal { cache.removalPeers.tell(removal) }
+  }
+
   /// Content of more bytes than this is not copied for a response that could share it.
   private static let mostCopied = 1 << 20
 

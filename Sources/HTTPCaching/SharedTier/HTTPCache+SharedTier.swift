@@ -16,7 +16,8 @@ extension HTTPCache {
   /// - Parameter limit: maximum time to wait.
   /// - Returns: how far the removals have reached.
   public func confirmRemovals(within limit: Duration = .seconds(5)) async -> RemovalReach {
-    await shared?.reach(within: limit) ?? .everywhere
+    guard await removalPeers.haveApplied() else { return .here }
+    return await shared?.reach(within: limit) ?? .everywhere
   }
 
   /// Leaves the shared tier, and waits until that has forgotten this cache.

@@ -28,7 +28,13 @@ final class SharedPositionFile: Sendable {
   static let name = "shared-position"
 
   private let path: FilePath
-  private let last = Mutex<Content?>(nil)
+  private struct State {
+    /// What was last written.
+    var content: Content?
+    var isLeft = false
+  }
+
+  private let state = Mutex(State())
 
   init(in directory: FilePath) {
     path = directory.appending(Self.name)
@@ -53,8 +59,8 @@ final class SharedPositionFile: Sendable {
 
   /// Replaces the file if the content differs from what was last written.
   func write(_ content: Content) {
-    last.withLock { last in
-      guard last != content else { return }
+    state.withLock { state in
+      guard state.content != content, !state.isLeft else { return }
       var bytes = SharedBytes()
       bytes.add(1 as UInt8)
       bytes.add(content.position.epoch)
@@ -62,9 +68,12 @@ final class SharedPositionFile: Sendable {
       bytes.add(content.suspects)
       bytes.add(UInt64(bitPattern: content.suspectTime))
       bytes.add(SharedEntryForm.checksum(bytes.bytes))
-      if replace(bytes.bytes) { last = content }
+      if replace(bytes.bytes) { state.content = content }
     }
   }
+
+  /// Leaves the file to another process.
+  func leave() { state.withLock { $0.isLeft = true } }
 
   private func replace(_ bytes: [UInt8]) -> Bool {
     let new = path.removingLastComponent().appending(Self.name + ".new")
@@ -79,8 +88,9 @@ final class SharedPositionFile: Sendable {
   }
 
   func remove() {
-    last.withLock { last in
-      last = nil
+    state.withLock { state in
+      guard !state.isLeft else { return }
+      state.content = nil
       _ = path.withPlatformString { unlink($0) }
     }
   }

@@ -22,7 +22,14 @@ final class SharedRemovalsFile: Sendable {
 
   private let path: FilePath
   /// Whether there may be a file. Locked before the state of the link.
-  private let exists = Mutex(true)
+  private let state = Mutex(State.mayExist)
+
+  private enum State {
+    case mayExist
+    case absent
+    /// It is another process's.
+    case left
+  }
 
   init(in directory: FilePath) {
     path = directory.appending(Self.name)
@@ -41,6 +48,9 @@ final class SharedRemovalsFile: Sendable {
     return removals
   }
 
+  /// Leaves the file to another process.
+  func leave() { state.withLock { $0 = .left } }
+
   /// Adds removals to the file, or removes it if none is queued. Returns when a loss of power would keep them.
   ///
   /// May block on the disk.
@@ -48,13 +58,14 @@ final class SharedRemovalsFile: Sendable {
   /// - Parameter queued: how many removals are queued, and those that are to be added.
   /// - Returns: how many could not be added.
   func update(node: UInt64, _ queued: () -> (count: Int, new: ArraySlice<Removal>)) -> Int {
-    exists.withLock { exists in
+    state.withLock { state in
+      if state == .left { return 0 }
       let (count, new) = queued()
       if count == 0 {
-        if exists { _ = path.withPlatformString { unlink($0) } }
-        exists = false
+        if state == .mayExist { _ = path.withPlatformString { unlink($0) } }
+        state = .absent
       } else if !new.isEmpty {
-        exists = true
+        state = .mayExist
         if !append(new, node) { return new.count }
       }
       return 0
@@ -62,7 +73,7 @@ final class SharedRemovalsFile: Sendable {
   }
 
   /// Whether removals that were delivered may be in the file.
-  var mayExist: Bool { exists.withLock { $0 } }
+  var mayExist: Bool { state.withLock { $0 == .mayExist } }
 
   private func contents() -> [UInt8]? {
     guard let file = try? FileDescriptor.open(path, .readOnly) else { return nil }

@@ -4,7 +4,7 @@
 import SystemPackage
 
 /// A file with the ID of the process, for scripts.
-struct PIDFile {
+struct PIDFile: Sendable {
   /// Why the file cannot be written.
   struct Fault: Error {
     var path: String

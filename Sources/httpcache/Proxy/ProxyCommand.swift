@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheProxy
 import HTTPCacheStore
@@ -29,7 +30,8 @@ struct ProxyCommand: AsyncParsableCommand {
       fields share a response (§4.1).
 
       SIGTERM, SIGINT and SIGQUIT stop the proxy after the requests in flight; a second signal stops it at once. SIGHUP \
-      reloads the configuration file. SIGUSR1 reopens the log files.
+      reloads the configuration file. SIGUSR1 reopens the log files. SIGUSR2 starts the program again in the place of the \
+      process, without a gap.
 
       Exit status: 0 if a signal ended it, 1 if it could not serve, 64 for an invalid option, 66 for a configuration \
       file that cannot be read, 69 if the server of --shared does not answer and --shared-required is set, 78 for a \
@@ -67,12 +69,19 @@ struct ProxyCommand: AsyncParsableCommand {
       // What happens to requests is in the access log.
       configuration.log(to: logger, CacheEvent.Action.allCases.filter { $0.change != nil })
       let events = resolved.requiresSharedTier ? configuration.sharedTierEvents() : nil
+      let manager = ServiceManager(process: getpid()) { getenv($0).map { String(cString: $0) } }
+      let predecessor = try await Self.predecessor(resolved, logger)
+      // What the other process has left is not discarded.
+      if predecessor?.hasLeftDirectory == true { configuration.store.startEmpty = false }
       let cache = try HTTPCache(configuration)
       defer { cache.close() }
       if let events { try await Self.requireSharedTier(events) }
-      let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger)
+      let isReplaced = Mutex(false)
+      let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger, predecessor: predecessor) {
+        isReplaced.withLock { $0 = true }
+        manager?.send(.replaced(by: $0))
+      }
       proxy.show(settings.shownSettings)
-      let manager = ServiceManager(process: getpid()) { getenv($0).map { String(cString: $0) } }
       let obeying = Task {
         var control = ProxyControl(
           proxy, arguments: arguments, running: settings, level: level, manager: manager, logger: logger)
@@ -80,7 +89,9 @@ struct ProxyCommand: AsyncParsableCommand {
       }
       defer { obeying.cancel() }
       let serving = Task {
-        try await Self.serve(proxy, pidFile: resolved.pidFile, tell: manager, logger)
+        let file = try await Self.serve(proxy, pidFile: resolved.pidFile, tell: manager, logger)
+        // The process that has taken the place of this one writes its own at any time.
+        if !isReplaced.withLock({ $0 }) { file?.remove() }
       }
       defer { serving.cancel() }
       try await proxy.run()
@@ -93,6 +104,9 @@ struct ProxyCommand: AsyncParsableCommand {
     } catch let error as SharedTierUnreachable {
       Input.complain("--shared-required: \(error.cause)")
       throw ExitCode(69)  // EX_UNAVAILABLE of sysexits.h
+    } catch let error as Predecessor.Fault {
+      Input.complain("cannot take over: \(error)")
+      throw ExitCode.failure
     } catch let error as StoreError {
       Input.complain(DirectoryInput.text(of: error, isServed: true))
       throw ExitCode.failure
@@ -102,6 +116,7 @@ struct ProxyCommand: AsyncParsableCommand {
         case .clients: "listen"
         case .administrators: "admin"
         case .redirects: "redirect"
+        case .successors: "handover"
         }
       Input.complain("cannot listen on \(error.endpoint) (\(settings.place(of: option))): \(error.reason)")
       throw ExitCode.failure
@@ -114,11 +129,12 @@ struct ProxyCommand: AsyncParsableCommand {
   /// Writes the PID file when the proxy serves, until it ends. Tells the service manager the same, and then again and again that
   /// its event loops turn.
   ///
+  /// - Returns: the PID file, to remove; `nil` if there is none.
   /// - Throws: ``PIDFile/Fault``, after the proxy was told to stop.
   private static func serve(
     _ proxy: CachingProxy, pidFile: String?, tell manager: ServiceManager?, _ logger: Logger
-  ) async throws {
-    guard let endpoints = await proxy.endpoints() else { return }
+  ) async throws -> PIDFile? {
+    guard let endpoints = await proxy.endpoints() else { return nil }
     var file: PIDFile?
     do throws(PIDFile.Fault) {
       file = try pidFile.map { path throws(PIDFile.Fault) in try PIDFile(path) }
@@ -126,7 +142,6 @@ struct ProxyCommand: AsyncParsableCommand {
       proxy.stop()
       throw error
     }
-    defer { file?.remove() }
     // Its queue may be full for a moment.
     for attempt in 1...10 {
       if manager?.send(.ready(on: endpoints.map { "\($0)" })) != false { break }
@@ -141,6 +156,24 @@ struct ProxyCommand: AsyncParsableCommand {
       }
       try? await Task.sleep(for: interval ?? .seconds(3600))
     }
+    return file
+  }
+
+  /// Finds the process whose place this one takes, and waits until it has left the directory.
+  private static func predecessor(
+    _ resolved: ProxySettings.Resolved, _ logger: Logger
+  ) async throws -> Predecessor? {
+    var found: Predecessor?
+    if let socket = Successor.takeSocket() {
+      found = try await Predecessor.meet(at: socket)
+    } else if let socket = resolved.proxy.handover {
+      found = try await Predecessor.find(at: socket.path)
+    }
+    guard let found else { return nil }
+    logger.notice("taking the place of another process", metadata: ["process": "\(found.process)"])
+    try await found.prepare(resolved.proxy)
+    try await found.leaveDirectory(resolved.cache.store.directory)
+    return found
   }
 
   private struct SharedTierUnreachable: Error {

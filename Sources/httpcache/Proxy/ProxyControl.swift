@@ -18,7 +18,7 @@ struct ProxyControl {
   private let logger: Logger
   private var isStopping = false
 
-  /// The options that change without a restart. All others keep their values.
+  /// The options that change in this process. For all others, another process takes its place.
   static let changeable: Set<String> = [
     "admin-token", "certificate", "client-ca", "client-header-timeout", "client-idle-timeout", "connections",
     "connections-per-address",
@@ -58,15 +58,17 @@ struct ProxyControl {
 
   /// Handles signals until the task is cancelled.
   mutating func obey(_ signals: ProxySignals) async {
-    for await signal in signals.events { receive(signal) }
+    for await signal in signals.events { await receive(signal) }
   }
 
-  private mutating func receive(_ signal: UnixSignal) {
+  private mutating func receive(_ signal: UnixSignal) async {
     switch signal {
     case .sighup:
       manager?.send(.reloading(since: ServiceManager.now))
-      reload()
+      let needsSuccessor = reload()
       manager?.send(.reloaded)
+      if needsSuccessor { await startSuccessor(because: "SIGHUP") }
+    case .sigusr2: await startSuccessor(because: "SIGUSR2")
     case .sigusr1:
       proxy.reopenLogs()
       logger.notice("SIGUSR1: reopening log files")
@@ -81,12 +83,35 @@ struct ProxyControl {
     }
   }
 
+  // MARK: - The successor
+
+  /// Starts the program again, in the place of this process.
+  private func startSuccessor(because signal: String) async {
+    guard Successor.canStart, running.file != "-" else {
+      return logger.warning(
+        "\(signal): another process cannot take the place of this one: \(Successor.canStart ? "the configuration is from standard input" : "it is the first of the system or the container")"
+      )
+    }
+    do {
+      guard let socket = try await proxy.inviteSuccessor() else { return }
+      defer { close(socket) }
+      let process = try Successor.start(at: socket)
+      logger.notice("\(signal): process \(process) takes the place of this one")
+    } catch {
+      logger.error("\(signal): no other process can take the place of this one: \(error)")
+    }
+  }
+
   // MARK: - The configuration file
 
-  private mutating func reload() {
+  /// Reads the configuration file, and applies what it can.
+  ///
+  /// - Returns: whether a successor must apply the changes.
+  private mutating func reload() -> Bool {
     guard running.file != "-" else {
       logger.warning("SIGHUP: standard input cannot be read again; the configuration is unchanged")
-      return readCertificates()
+      readCertificates()
+      return false
     }
     do throws(ProxySettings.Fault) {
       let read = try ProxySettings.read(arguments)
@@ -103,6 +128,16 @@ struct ProxyControl {
       // The sites, and what is for all of them, belong together.
       if names.contains("sites"), !taken.contains("sites") {
         taken = taken.filter { !ProxyOptions.isOfSite($0) && $0 != "rules" }
+      }
+      // A successor has another directory at once, and this process its own until the end.
+      if taken != names, !names.contains("directory"), Successor.canStart {
+        do {
+          try CachingProxy.check(whole.proxy)
+        } catch {
+          throw read.located("\(error)")
+        }
+        report(changes, taken: names)
+        return true
       }
       let merged = running.taking(taken.sorted(), from: read)
       let resolved = taken == names ? whole : try merged.resolved()
@@ -128,6 +163,7 @@ struct ProxyControl {
     } catch {
       logger.error("SIGHUP: the configuration is unchanged: \(error)")
     }
+    return false
   }
 
   /// Reads the files of certificates and keys again.

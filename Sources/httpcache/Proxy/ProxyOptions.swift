@@ -102,6 +102,15 @@ struct ProxyOptions: ParsableArguments {
   var reusePort = false
 
   @Option(
+    help: ArgumentHelp(
+      """
+      Socket in the file system at which another process takes the place of this one without a gap: it gets the listening \
+      sockets and the directory. Start it with the same option.
+      """, valueName: "path"),
+    completion: .file())
+  var handover: String?
+
+  @Option(
     help: ArgumentHelp("Write the process ID to this file.", valueName: "file"),
     completion: .file())
   var pidFile: String?
@@ -523,6 +532,15 @@ struct ProxyOptions: ParsableArguments {
       listen: try listen.map { try Self.endpoint($0, "--listen") },
       sites: sites.isEmpty ? [.init(name: "", origin: try originConfiguration())] : sites)
     proxy.reusesPorts = reusePort
+    proxy.handover = try handover.map { path in
+      guard !path.isEmpty else {
+        throw ProxyConfiguration.ValidationError("--handover: expected a path, found ''")
+      }
+      var socket = ProxyConfiguration.UnixSocket(path: path)
+      // A process that connects gets the sockets and the directory.
+      socket.mode = 0o600
+      return socket
+    }
     guard !name.isEmpty,
       name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) })
     else {

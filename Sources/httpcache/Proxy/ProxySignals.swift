@@ -9,7 +9,8 @@ struct ProxySignals {
   let events: UnixSignalsSequence
 
   init() async {
-    for number in [SIGPIPE, SIGALRM, SIGUSR2] { signal(number, SIG_IGN) }
-    events = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigquit, .sighup, .sigusr1)
+    // A successor that ends early leaves nothing behind: its end is seen by its socket.
+    for number in [SIGPIPE, SIGALRM, SIGCHLD] { signal(number, SIG_IGN) }
+    events = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigquit, .sighup, .sigusr1, .sigusr2)
   }
 }

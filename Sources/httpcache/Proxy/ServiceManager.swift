@@ -18,6 +18,8 @@ final class ServiceManager: Sendable {
     case starting
     case serving
     case stopping
+    /// Another process serves, and is the one that the manager knows.
+    case replaced
   }
 
   private let phase = Mutex(Phase.starting)
@@ -32,6 +34,8 @@ final class ServiceManager: Sendable {
     case reloaded
     /// It waits for the requests in flight, and then ends.
     case stopping
+    /// A process with this number serves in its place.
+    case replaced(by: Int32)
     /// Its event loops still turn.
     case alive
 
@@ -41,6 +45,7 @@ final class ServiceManager: Sendable {
       case .reloaded: "READY=1"
       case .reloading(let time): "RELOADING=1\nMONOTONIC_USEC=\(time)"
       case .stopping: "STOPPING=1\nSTATUS=waiting for the requests in flight"
+      case .replaced(let process): "MAINPID=\(process)"
       case .alive: "WATCHDOG=1"
       }
     }
@@ -85,6 +90,9 @@ final class ServiceManager: Sendable {
         phase = .serving
         return true
       case (.reloading, .serving), (.reloaded, .serving), (.alive, .serving), (.alive, .stopping):
+        return deliver(message)
+      case (.replaced, .serving):
+        phase = .replaced
         return deliver(message)
       case (.stopping, .starting), (.stopping, .serving):
         phase = .stopping

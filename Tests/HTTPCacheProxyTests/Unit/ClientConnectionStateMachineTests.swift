@@ -42,7 +42,7 @@ struct ClientConnectionStateMachineTests {
     case tunnelEnd(Int)
     case endWritten
     case inputEnd(isWritable: Bool = true)
-    case stop(hasBytes: Bool = false)
+    case stop(isPatient: Bool = false)
     case closed
     case time(Int64, isWritable: Bool = true, isContentAwaited: Bool = false, hasTaken: Bool = false)
     case writeBegun(at: Int64)
@@ -113,7 +113,7 @@ struct ClientConnectionStateMachineTests {
     case .tunnelEnd(let count): machine.tunnelEnded(sent: count)
     case .endWritten: return .action(machine.endWritten())
     case .inputEnd(let isWritable): return .action(machine.inputClosed(isWritable: isWritable))
-    case .stop(let hasBytes): return .action(machine.stop(hasBytes: hasBytes))
+    case .stop(let isPatient): return .action(machine.stop(isPatient: isPatient))
     case .closed: machine.closed()
     case .time(let now, let isWritable, let isContentAwaited, let hasTaken):
       return .action(
@@ -424,8 +424,16 @@ struct ClientConnectionStateMachineTests {
       "A proxy that stops answers a request that has begun, as the last",
       [
         (.open, .flag(true)), (.bytes(at: 0), .reception(.process)), (.headBegun, .action(.awaitHead)),
-        (.stop(hasBytes: true), .action(.none)), (.request(isStopping: true), .answerer(.cache)),
+        (.stop(isPatient: true), .action(.none)), (.request(isStopping: true), .answerer(.cache)),
         (.head(.length(0)), .flag(true)),
+      ]),
+    Course(
+      "A proxy whose place another takes waits for the request that may be on its way, as the last",
+      [
+        (.stop(isPatient: true), .action(.none)), (.open, .flag(true)),
+        (.stop(isPatient: true), .action(.none)), (.bytes(at: 0), .reception(.process)),
+        (.headBegun, .action(.awaitHead)), (.request(isStopping: true), .answerer(.cache)),
+        (.head(.length(0)), .flag(true)), (.responseEnd(), .flag(true)),
       ]),
     Course(
       "A response that begins while the proxy stops says that the connection ends",
@@ -634,7 +642,7 @@ struct ClientConnectionStateMachineTests {
     case 17, 18: return .responseEnd(hasBytes: count == 7)
     case 19: return .badContent(400)
     case 20: return .inputEnd(isWritable: flag(&generator))
-    case 21: return .stop(hasBytes: flag(&generator))
+    case 21: return .stop(isPatient: flag(&generator))
     case 22: return .time(Int64(count) * 10, isWritable: flag(&generator), isContentAwaited: flag(&generator))
     default: return .endWritten
     }

@@ -146,7 +146,7 @@ struct ClientConnectionTests {
         let fixture = try ConnectionFixture(cache: cache)
         try fixture.receive(begun)
         fixture.connection.context.isDraining.store(true, ordering: .relaxed)
-        fixture.connection.drain()
+        fixture.connection.drain(isPatient: false)
         #expect(fixture.wire.outputIsClosed == begun.isEmpty)
         if !begun.isEmpty {
           try fixture.receive("TP/1.1\r\nHost: a\r\n\r\n" + Self.get("/2"))

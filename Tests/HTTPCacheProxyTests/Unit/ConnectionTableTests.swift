@@ -26,7 +26,7 @@ struct ConnectionTableTests {
       channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
     }
 
-    func drain() {}
+    func drain(isPatient: Bool) {}
 
     func begin() {
       isIdle = false

@@ -280,7 +280,7 @@ private final class POSIXFile: File {
 
 extension FilePath {
   /// The path from the root, because the working directory of the process may change later.
-  var absolute: FilePath {
+  package var absolute: FilePath {
     guard !isAbsolute else { return self }
     if components.first?.string == "~", let home = getenv("HOME") {
       return FilePath(platformString: home).appending(components.dropFirst())

@@ -417,6 +417,12 @@ struct CommandErrorTests {
     .options(
       "--origin http://127.0.0.1:9 --listen 127.0.0.1:0 --log critical --pid-file none/pid", 1,
       "httpcache: cannot write the PID file none/pid (--pid-file): No such file or directory"),
+    .options(
+      "--origin http://127.0.0.1:9 --directory taken --handover web", 1,
+      "httpcache: cannot take over: web: no answer; "),
+    .options(
+      "--origin http://127.0.0.1:9 --listen 127.0.0.1:0 --handover none/socket", 1,
+      "httpcache: cannot listen on unix:none/socket (--handover): the folder does not exist; "),
   ]
 
   @Test("Each error has its exit status and text, and is in the manual", arguments: failures)
@@ -436,7 +442,7 @@ struct CommandErrorTests {
       let end: CommandProcess.End
       if arguments.contains("taken") {
         end = try await CommandProcess.run(
-          ["proxy", "--origin", taken.url(""), "--listen", "127.0.0.1:0", "--directory", "taken"],
+          ["proxy", "--origin", taken.url(""), "--listen", "unix:web", "--directory", "taken"],
           in: folder.path
         ) { other in
           try await other.says(" serving")

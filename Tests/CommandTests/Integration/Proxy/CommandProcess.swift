@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ChildProcesses
+import Foundation
 import Testing
 
 /// The command, as a process of its own. It is killed when its test ends.
@@ -39,11 +40,19 @@ struct CommandProcess: Sendable {
     let process = try CommandProcess(arguments, directory: directory, starter: starter)
     do {
       let result = try await body(process)
-      await process.child.stop(patience: .zero)
+      await process.stop()
       return result
     } catch {
-      await process.child.stop(patience: .zero)
+      await process.stop()
       throw error
+    }
+  }
+
+  /// Kills it, and the processes that it has started to take its place.
+  private func stop() async {
+    await child.stop(patience: .zero)
+    for match in errorText.matches(of: /SIG[A-Z0-9]+: process (\d+) takes the place of this one/) {
+      if let number = Int32(match.output.1) { kill(number, SIGKILL) }
     }
   }
 

@@ -92,6 +92,32 @@ struct ServiceTests {
     }
   }
 
+  @Test("A service manager hears which process serves in the place of the first", .enabled(if: isLinux))
+  func replaced() async throws {
+    try await withSocketFolder { folder in
+      let path = folder.path + "/notify"
+      try await Manager.with(at: path) { manager in
+        let option = "--pid-file=\(folder.path)/pid"
+        let starter = ["/usr/bin/env", "NOTIFY_SOCKET=\(path)", "WATCHDOG_PID=1", "WATCHDOG_USEC=3000000"]
+        try await CommandProcess.run(arguments(option), by: starter) { proxy in
+          _ = try await proxy.ports()
+          #expect(await manager.expects("READY=1") != nil)
+          proxy.signal(SIGUSR2)
+          let main = await manager.expects("MAINPID=")
+          try await eventually {
+            (try? folder.read("pid")).map { main == "MAINPID=\($0.dropLast())" } ?? false
+          }
+          // The first one was not meant by the manager.
+          #expect(await manager.expects("WATCHDOG=1") == "WATCHDOG=1")
+          let number = try #require(main.flatMap { Int32($0.dropFirst("MAINPID=".count)) })
+          kill(number, SIGTERM)
+          #expect(await manager.expects("STOPPING=1") != nil)
+          #expect(try await proxy.end().status == 0)
+        }
+      }
+    }
+  }
+
   @Test("A manager whose socket is gone is no reason not to serve", .enabled(if: isLinux))
   func silentManager() async throws {
     let starter = ["/usr/bin/env", "NOTIFY_SOCKET=/nowhere/notify"]

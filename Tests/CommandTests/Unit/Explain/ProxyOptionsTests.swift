@@ -241,7 +241,7 @@ struct ProxyOptionsTests {
       ["--origin", "http://a", "--connections", "0"], ["--origin", "http://a", "--scheme", "ftp"],
       ["--origin", "http://a", "--disk", "1GB"], ["--origin", "http://a:99999"], ["--origin", "http://u@a"],
       ["--origin", "http://a", "--directory", ""], ["--origin", "http://a", "--admin", "0.0.0.0:9"],
-      ["--origin", "http://a", "--drain-timeout", "1e9"],
+      ["--origin", "http://a", "--drain-timeout", "1e9"], ["--origin", "http://a", "--handover", ""],
       ["--origin", "http://a", "--trust", "10.0.0.1/8"], ["--origin", "http://a", "--trust", "localhost"],
       ["--origin", "http://a", "--trust-field", "X-Other"], ["--origin", "http://a", "--trust-field", ""],
       ["--origin", "http://a", "--trust-field", "x_forwarded_port"],

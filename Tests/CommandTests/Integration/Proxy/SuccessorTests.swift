@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import Foundation
+import HTTPTypes
+import Loopback
+import TestSupport
+import Testing
+
+@Suite("Processes that take the place of others", .timeLimit(.minutes(10)))
+struct SuccessorTests {
+  /// The ways to start a process in the place of another.
+  enum Way: CaseIterable {
+    /// By hand, with `--handover`.
+    case byHand
+    case signal
+    /// By an option of the file that needs another process.
+    case reload
+  }
+
+  /// Runs a proxy with a disk and a file for its ID.
+  private func withProxy(
+    _ body: (_ folder: URL, _ write: (String) throws -> Void, _ proxy: CommandProcess, _ ports: ProxyPorts)
+      async throws -> Void
+  ) async throws {
+    try await LoopbackOrigin.with({ _ in .init(fields: [.cacheControl: "max-age=3600"], body: "hello") }) {
+      origin in
+      try await withSocketFolder { folder in
+        func write(_ more: String) throws {
+          try folder.write(
+            """
+            origin: \(origin.url(""))
+            listen: 127.0.0.1:0
+            admin: 127.0.0.1:0
+            directory: \(folder.path)/cache
+            disk: 16MB
+            handover: \(folder.path)/handover
+            pid-file: \(folder.path)/pid
+            \(more)
+            """, to: "proxy.yaml")
+        }
+        try write("")
+        try await CommandProcess.run(["proxy", "--config", "\(folder.path)/proxy.yaml"]) { proxy in
+          let ports = try await proxy.ports()
+          try await eventually { (try? folder.read("pid")) != nil }
+          try await body(folder, write, proxy, ports)
+        }
+      }
+    }
+  }
+
+  @Test(
+    "A process takes the place of another with its ports, its directory and its number",
+    arguments: Way.allCases)
+  func ways(way: Way) async throws {
+    try await withProxy { folder, write, proxy, ports in
+      #expect(try await ports.get("/").contains("fwd=uri-miss"))
+      let old = try folder.read("pid")
+      func check(_ successor: CommandProcess, name: String) async throws {
+        try await proxy.says("another process serves in the place of this one")
+        try await eventually { try folder.read("pid") != old }
+        let answer = try await ports.get("/")
+        #expect(answer.contains("Cache-Status: \(name); hit;") && answer.hasSuffix("hello"), "\(answer)")
+        #expect(try await ports.ask("/health").hasSuffix("ok\n"))
+        let number = try #require(Int32(try folder.read("pid").dropLast()))
+        kill(number, SIGTERM)
+        // Its file goes with it, and not with the process before.
+        try await eventually { (try? folder.read("pid")) == nil }
+      }
+      switch way {
+      case .byHand:
+        try await CommandProcess.run(["proxy", "--config", "\(folder.path)/proxy.yaml"]) { other in
+          try await check(other, name: "httpcache")
+          #expect(try await other.end().status == 0)
+        }
+      case .signal:
+        proxy.signal(SIGUSR2)
+        try await check(proxy, name: "httpcache")
+      case .reload:
+        try write("name: other\nhttp2: never\nmemory: 32MB\n")
+        proxy.signal(SIGHUP)
+        try await proxy.says("SIGHUP: name has changed: 'httpcache' before, 'other' now")
+        try await check(proxy, name: "other")
+      }
+      #expect(try await proxy.end().status == 0)
+    }
+  }
+
+  @Test("A successor that cannot serve changes nothing")
+  func failing() async throws {
+    let taken = try await LoopbackOrigin.start { _ in .init() }
+    try await withProxy { folder, write, proxy, ports in
+      #expect(try await ports.get("/").contains("fwd=uri-miss"))
+      let old = try folder.read("pid")
+      for (more, message) in [
+        ("redirect: 127.0.0.1:0", "SIGHUP: the configuration is unchanged: "),
+        ("certificate: none.pem\nkey: none.key", "SIGHUP: the configuration is unchanged: "),
+        ("admin-host: a\nlisten: 127.0.0.1:\(taken.port)", "SIGHUP: the configuration is unchanged: "),
+      ] {
+        try write(more)
+        proxy.signal(SIGHUP)
+        try await proxy.says(message)
+      }
+      // The port is in use: that is known only to the successor, before it needs anything.
+      let file = try folder.read("proxy.yaml").split(separator: "\n").filter { !$0.hasPrefix("listen") }
+      try folder.write(
+        file.joined(separator: "\n").replacing("admin-host: a", with: "listen: 127.0.0.1:\(taken.port)\n"),
+        to: "proxy.yaml")
+      proxy.signal(SIGHUP)
+      try await proxy.says("address already in use")
+      try await proxy.says("the process that takes the place of this one has ended; this one serves on")
+      #expect(!proxy.errorText.contains("from memory"))
+      #expect(try folder.read("pid") == old)
+      #expect(try await ports.get("/").contains("; hit;"))
+      // The disk still takes what is new.
+      #expect(try await ports.get("/new").contains("fwd=uri-miss"))
+      try write("")
+      proxy.signal(SIGTERM)
+      #expect(try await proxy.end().status == 0)
+      try await CommandProcess.run(["proxy", "--config", "\(folder.path)/proxy.yaml"]) { other in
+        let answer = try await other.ports().get("/new")
+        #expect(answer.contains("; hit;"))
+      }
+    }
+    await taken.stop()
+  }
+}
