@@ -42,6 +42,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   private let bound: AsyncStream<[ProxyConfiguration.Endpoint]>.Continuation
   private let settings: CurrentConfiguration
   private let phase = Mutex(Phase.serving)
+  private let hasStopped = Atomic<Bool>(false)
   /// The processes that may take the place of this one, while the proxy serves.
   private let successors = Mutex<Successors?>(nil)
   /// The event loops, while the proxy serves.
@@ -180,11 +181,12 @@ public final class CachingProxy: ServiceLifecycle.Service {
       connections.setLimits(Self.connectionLimits($0))
       Self.checkDescriptors($0, logger)
     }
-    let following = Task { [predecessor, cache] in await predecessor?.follow(cache) }
-    defer {
-      following.cancel()
-      predecessor?.close()
+    // Before this process stores anything.
+    if let predecessor { cache.tellRemovals(to: predecessor) }
+    let following = Task { [predecessor, cache] in
+      if let predecessor { await predecessor.follow(cache) }
     }
+    defer { following.cancel() }
     let ports = ClientPorts(
       context: context, connections: connections, group: group, predecessor: predecessor)
     let administration = AdminServer(context)
@@ -195,8 +197,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
     var (clients, admin, redirects): ([ListeningSocket], [ListeningSocket], [ListeningSocket]) = ([], [], [])
     var waiting: [ListeningSocket] = []
     var sockets: [ListeningSocket] { clients + admin + redirects }
-    await predecessor?.pause()
     do {
+      if hasStopped.load(ordering: .relaxed) { throw Stopped() }
+      await predecessor?.pause()
       // First, so that purges go to the process that will serve.
       if let endpoint = configuration.admin {
         admin = try await Self.listening(on: endpoint, .administrators) {
@@ -221,12 +224,15 @@ public final class CachingProxy: ServiceLifecycle.Service {
           try await successors.open($0, predecessor: predecessor, passing: open)
         }
       }
+      if hasStopped.load(ordering: .relaxed) { throw Stopped() }
     } catch {
-      for server in sockets { await server.close() }
+      // The files of sockets that the predecessor has passed are still its own.
+      for server in sockets + waiting { await server.close(isPassedOn: server.isTaken) }
       await passEventLoops()
       await administration.closeConnections()
       await connections.drain(within: .zero)
       await context.sites.close()
+      if error is Stopped { return }
       throw error
     }
     func text(_ sockets: [ListeningSocket]) -> String {
@@ -248,16 +254,20 @@ public final class CachingProxy: ServiceLifecycle.Service {
     }
     logCertificates()
     Self.checkDescriptors(settings.value, logger)
-    predecessor?.replace()
+    if let predecessor, !(await predecessor.replace()) {
+      logger.error(
+        "the process whose place this one takes does not answer; end it, if it has not ended",
+        metadata: ["process": "\(predecessor.process)"])
+    }
     self.successors.withLock { $0 = successors }
     defer { self.successors.withLock { $0 = nil } }
     bound.yield(sockets.map(\.endpoint))
     await withTaskCancellationHandler {
       await withGracefulShutdownHandler {
         let isReplaced = await untilStopped()
-        for socket in waiting { await socket.close(isPassedOn: isReplaced) }
+        for socket in waiting { await socket.close(isPassedOn: isReplaced || successors.isOffered) }
         if isReplaced {
-          await leave(sockets, connections, administration, context)
+          await leave(sockets, connections, administration, context, following)
           (clients, admin, redirects) = ([], [], [])
         }
       } onGracefulShutdown: {
@@ -270,7 +280,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
     logger.info(
       "stopping", metadata: ["connections": "\(statistics.openConnections)", "within": "\(time)"])
     context.isDraining.store(true, ordering: .relaxed)
-    for server in clients + redirects { await server.close() }
+    // A successor that has them fails, or serves.
+    let isOffered = successors.isOffered
+    for server in clients + redirects { await server.close(isPassedOn: isOffered) }
     await passEventLoops()
     let endsAtOnce = phase.withLock { phase in
       if case .ending = phase { return true }
@@ -280,12 +292,15 @@ public final class CachingProxy: ServiceLifecycle.Service {
     if endsAtOnce { connections.closeAll() }
     await connections.drain(within: time.timeAmount)
     // Last, so that liveness checks see the proxy until its end.
-    for server in admin { await server.close() }
+    for server in admin { await server.close(isPassedOn: isOffered) }
     await passEventLoops()
     await administration.closeConnections()
     await context.sites.close()
-    successors.close()
+    await successors.close()
   }
+
+  /// Why the proxy does not begin to serve: it was stopped before.
+  private struct Stopped: Error {}
 
   /// Maximum time for requests in flight after another process has taken the place of this one: nothing waits for the end.
   static let lastRequests = TimeAmount.hours(1)
@@ -301,20 +316,38 @@ public final class CachingProxy: ServiceLifecycle.Service {
   /// Connections without a request stay: their clients may be sending one, which is then the last.
   private func leave(
     _ sockets: [ListeningSocket], _ connections: ConnectionTable, _ administration: AdminServer,
-    _ context: ProxyContext
+    _ context: ProxyContext, _ following: Task<Void, Never>
   ) async {
     context.isDraining.store(true, ordering: .relaxed)
     for socket in sockets { await socket.close(isPassedOn: true) }
     await passEventLoops()
+    let endsAtOnce = phase.withLock { phase in
+      if case .ending = phase { return true }
+      phase = .draining(connections)
+      return false
+    }
+    if endsAtOnce { connections.closeAll() }
     logger.info("finishing requests in flight", metadata: ["connections": "\(statistics.openConnections)"])
     let isOver = Task {
       // A signal ends it sooner.
       for await _ in stopping {}
       guard !Task.isCancelled else { return }
-      await connections.drain(within: settings.value.timeouts.drain.timeAmount)
+      following.cancel()
+      let time = settings.value.timeouts.drain.timeAmount
+      async let admin: Void = administration.closeConnections(within: time)
+      await connections.drain(within: time)
+      await admin
     }
-    await administration.closeConnections(within: Self.lastRequests)
+    async let admin: Void = administration.closeConnections(within: Self.lastRequests, isPatient: true)
     await connections.drain(within: Self.lastRequests, isPatient: true)
+    await admin
+    // This process tells the one before it what the one after it removes.
+    let limit = Task {
+      try? await Task.sleep(for: .seconds(3600))
+      following.cancel()
+    }
+    await following.value
+    limit.cancel()
     isOver.cancel()
     await isOver.value
   }
@@ -372,6 +405,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
 
   /// Ends ``run()`` after the requests in flight: the proxy accepts no more connections, and `/health` returns 503.
   public func stop() {
+    hasStopped.store(true, ordering: .relaxed)
     stopSignal.finish()
   }
 
@@ -411,6 +445,10 @@ public final class CachingProxy: ServiceLifecycle.Service {
   package func inviteSuccessor() async throws -> CInt? {
     try await successors.withLock { $0 }?.invite()
   }
+
+  /// Ends the connection with the process whose place this one has taken. Call it when the cache is closed: what this process has
+  /// not removed from the directory, the other one then does.
+  package func leavePredecessor() { predecessor?.close() }
 
   /// Sets what the admin port shows as the configuration in use.
   package func show(_ shown: [ShownSetting]) { settings.shown = shown }

@@ -26,8 +26,12 @@ final class AdminServer: Sendable {
 
   /// Closes the open connections, and accepts no more.
   ///
-  /// - Parameter time: maximum time for requests in flight.
-  func closeConnections(within time: TimeAmount = .zero) async { await connections.drain(within: time) }
+  /// - Parameters:
+  ///   - time: maximum time for requests in flight.
+  ///   - isPatient: whether connections without a request may get one more.
+  func closeConnections(within time: TimeAmount = .zero, isPatient: Bool = false) async {
+    await connections.drain(within: time, isPatient: isPatient)
+  }
 
   /// - Parameter predecessor: the process whose place this one takes.
   func open(
@@ -105,7 +109,7 @@ final class AdminConnection: ChannelInboundHandler, TabledConnection {
   }
 
   func drain(isPatient: Bool) {
-    if isIdle { channelContext?.close(promise: nil) }
+    if isIdle, !isPatient { channelContext?.close(promise: nil) }
     isLast = true
   }
 

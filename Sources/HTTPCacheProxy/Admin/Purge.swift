@@ -61,7 +61,7 @@ struct Purge: Hashable, Sendable {
     case .everywhere: result + " here, and all nodes of the shared tier have done the same.\n"
     case .logged: result + " here; some nodes of the shared tier have not answered yet.\n"
     case .here:
-      result + result
+      result
         + " here only: the shared tier, or the process that has the directory, cannot be reached and is told later.\n"
     }
   }

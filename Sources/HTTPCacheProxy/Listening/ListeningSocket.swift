@@ -19,6 +19,8 @@ struct ListeningSocket: Sendable {
   let endpoint: ProxyConfiguration.Endpoint
   /// What another process gets it as.
   let name: Name
+  /// Whether the predecessor has passed it.
+  private(set) var isTaken = false
   private let file: SocketFile?
 
   /// What two processes call a socket when one passes it to the other: its purpose and its endpoint, without what can change
@@ -46,16 +48,16 @@ struct ListeningSocket: Sendable {
     predecessor: Predecessor?
   ) async throws -> [ListeningSocket] {
     let name = Name(purpose, endpoint)
-    let given = predecessor?.take(name) ?? []
-    if !given.isEmpty {
+    if let given = predecessor?.take(name) {
+      let file: SocketFile?
       do {
-        let file: SocketFile? =
-          if case .unix(let socket) = endpoint { try SocketFile(taking: socket) } else { nil }
-        return try await serve(given, endpoint, name, bootstrap, backlog, file)
-      } catch let fault as SocketFile.Fault {
-        for descriptor in given { closeDescriptor(descriptor) }
-        throw fault
+        file = if case .unix(let socket) = endpoint { try SocketFile(taking: socket) } else { nil }
+      } catch {
+        for descriptor in given.descriptors { closeDescriptor(descriptor) }
+        throw error
       }
+      return try await serve(
+        given.descriptors, endpoint, name, bootstrap, backlog, file, isTaken: given.isPassed)
     }
     switch endpoint {
     case .address(let address):
@@ -77,19 +79,21 @@ struct ListeningSocket: Sendable {
       }
     case .inherited(let socketName):
       let descriptors = try InheritedSockets.take(socketName, except: named)
-      return try await serve(descriptors, endpoint, name, bootstrap, backlog, nil)
+      return try await serve(descriptors, endpoint, name, bootstrap, backlog)
     }
   }
 
   private static func serve(
     _ descriptors: [CInt], _ endpoint: ProxyConfiguration.Endpoint, _ name: Name,
-    _ bootstrap: ServerBootstrap, _ backlog: CInt, _ file: SocketFile?
+    _ bootstrap: ServerBootstrap, _ backlog: CInt, _ file: SocketFile? = nil, isTaken: Bool = false
   ) async throws -> [ListeningSocket] {
     var (descriptors, sockets) = (descriptors[...], [ListeningSocket]())
     do {
       while let descriptor = descriptors.popFirst() {
         let channel = try await serve(descriptor, bootstrap, backlog)
-        sockets.append(ListeningSocket(channel, endpoint, name, file))
+        var socket = ListeningSocket(channel, endpoint, name, file)
+        socket.isTaken = isTaken
+        sockets.append(socket)
       }
     } catch {
       for descriptor in descriptors { closeDescriptor(descriptor) }
@@ -134,7 +138,14 @@ struct ListeningSocket: Sendable {
 
   /// - Parameter isPassedOn: whether another process listens on it from now on: its file stays.
   func close(isPassedOn: Bool = false) async {
-    if !isPassedOn { file?.remove() }
+    if isPassedOn {
+      let channel = channel
+      try? await channel.eventLoop.submit {
+        channel.pipeline.fireUserInboundEventTriggered(AcceptGate.PassedOn())
+      }.get()
+    } else {
+      file?.remove()
+    }
     try? await channel.close()
   }
 

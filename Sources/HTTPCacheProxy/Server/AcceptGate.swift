@@ -43,6 +43,18 @@ final class AcceptGate: ChannelDuplexHandler {
     readOn(context)
   }
 
+  /// Lets in the connections that wait: the socket is closed here, and another process accepts from now on.
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    guard event is PassedOn else { return context.fireUserInboundEventTriggered(event) }
+    for channel in waiting {
+      connections.admitLast(channel)
+      context.fireChannelRead(wrapInboundOut(channel))
+    }
+    waiting = []
+  }
+
+  struct PassedOn: Sendable {}
+
   private func readOn(_ context: ChannelHandlerContext) {
     guard isReadWanted, waiting.isEmpty else { return }
     isReadWanted = false

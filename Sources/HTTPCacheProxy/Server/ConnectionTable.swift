@@ -148,6 +148,13 @@ final class ConnectionTable: Sendable {
     return false
   }
 
+  /// Takes a place for one of the last connections, although there may be none.
+  func admitLast(_ channel: any Channel) {
+    state.withLock { $0.count += 1 }
+    statistics?.connectionOpened()
+    channel.closeFuture.whenComplete { [self] _ in release() }
+  }
+
   /// Gives a place free, after its connection is closed.
   private func release() {
     statistics?.connectionClosed()

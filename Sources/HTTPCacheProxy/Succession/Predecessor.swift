@@ -29,14 +29,22 @@ package final class Predecessor: Sendable {
   package let process: Int32
   private let link: SuccessionLink
   /// Its listening sockets that this process has not taken.
-  private let sockets: Mutex<[ListeningSocket.Name: [CInt]]>
+  private let sockets: Mutex<[ListeningSocket.Name: Sockets]>
+
+  /// The sockets of an endpoint.
+  struct Sockets {
+    var descriptors: [CInt]
+    /// Whether the process has passed them; otherwise this one has opened them.
+    var isPassed = true
+  }
+
   private let hasLeft = Atomic<Bool>(false)
   /// Whether it has left the directory that this process opens.
   package var hasLeftDirectory: Bool { hasLeft.load(ordering: .relaxed) }
 
   private init(_ process: Int32, _ link: SuccessionLink, _ sockets: [ListeningSocket.Name: [CInt]]) {
     (self.process, self.link) = (process, link)
-    self.sockets = Mutex(sockets)
+    self.sockets = Mutex(sockets.mapValues { Sockets(descriptors: $0) })
   }
 
   deinit { close() }
@@ -163,25 +171,29 @@ package final class Predecessor: Sendable {
   package func prepare(_ configuration: ProxyConfiguration) async throws {
     try CachingProxy.check(configuration)
     var endpoints = configuration.listen.map { (CachingProxy.ListenError.Purpose.clients, $0) }
-    endpoints += [(.administrators, configuration.admin), (.redirects, configuration.redirect)]
-      .compactMap { purpose, endpoint in endpoint.map { (purpose, $0) } }
+    endpoints += [
+      (.administrators, configuration.admin), (.redirects, configuration.redirect),
+      (.successors, configuration.handover.map { .unix($0) }),
+    ].compactMap { purpose, endpoint in endpoint.map { (purpose, $0) } }
     for (purpose, endpoint) in endpoints {
       let name = ListeningSocket.Name(purpose, endpoint)
-      // Those that the service manager has passed are open.
-      if case .inherited = endpoint { continue }
-      guard sockets.withLock({ $0[name] }) == nil else { continue }
       do {
+        guard sockets.withLock({ $0[name] }) == nil else {
+          if case .unix(let socket) = endpoint { _ = try SocketFile(taking: socket) }
+          continue
+        }
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
           .serverChannelOption(.autoRead, value: false)
         let opened = try await ListeningSocket.open(
-          endpoint, purpose, bootstrap, backlog: 4096, reusesPort: configuration.reusesPorts, predecessor: nil
+          endpoint, purpose, bootstrap, backlog: 4096, reusesPort: configuration.reusesPorts,
+          except: configuration.inheritedNames, predecessor: nil
         )
         var descriptors: [CInt] = []
         for socket in opened {
           descriptors.append(try await socket.duplicate())
           await socket.close(isPassedOn: true)
         }
-        sockets.withLock { [descriptors] in $0[name] = descriptors }
+        sockets.withLock { [descriptors] in $0[name] = Sockets(descriptors: descriptors, isPassed: false) }
       } catch {
         throw CachingProxy.ListenError(endpoint, purpose, error)
       }
@@ -203,30 +215,30 @@ package final class Predecessor: Sendable {
 
   /// Returns when the process accepts no connections: two that wait at one socket would get in each other's way.
   ///
-  /// It goes on to accept them if this process ends before ``replace()``. One that does not answer accepts none.
+  /// It goes on to accept them if this process ends before ``replace()``.
   func pause() async { _ = await link.ask(.opening, within: .seconds(Int64(Self.patience))) }
 
-  /// Applies the removals of the process to the cache, and tells it those of the cache, until it ends.
+  /// Applies the removals of the process to the cache until it ends. Tell it those of the cache before.
   func follow(_ cache: HTTPCache) async {
-    cache.tellRemovals(to: self)
     defer { cache.tellNoRemovals(to: self) }
     let isHeir = hasLeftDirectory
     for await message in link.messages {
       guard case .removal(let number, let payload) = message else { continue }
       await BlockingExecutor.run { cache.applyRemoval(payload, from: self, isHeir: isHeir) }
+      await cache.haveRemovalsBeenApplied(except: self)
       link.send(.applied(number))
     }
   }
 
   /// Takes sockets of the process; each once.
-  func take(_ name: ListeningSocket.Name) -> [CInt] {
-    sockets.withLock { $0.removeValue(forKey: name) } ?? []
-  }
+  func take(_ name: ListeningSocket.Name) -> Sockets? { sockets.withLock { $0.removeValue(forKey: name) } }
 
   /// Tells the process that this one serves: it accepts no more connections.
-  func replace() {
-    link.send(.serving)
+  ///
+  /// - Returns: whether it has answered.
+  func replace() async -> Bool {
     closeSockets()
+    return await link.ask(.serving, within: .seconds(Int64(Self.patience)))
   }
 
   private func closeSockets() {
@@ -234,7 +246,7 @@ package final class Predecessor: Sendable {
       defer { sockets = [:] }
       return sockets
     }
-    for socket in left.values.joined() { closeDescriptor(socket) }
+    for descriptor in left.values.map(\.descriptors).joined() { closeDescriptor(descriptor) }
   }
 }
 

@@ -19,7 +19,8 @@ final class SuccessionLink: Sendable {
     var lastNumber: UInt64 = 0
     /// Removals that the other process has not applied yet.
     var unapplied: [(number: UInt64, payload: [UInt8])] = []
-    var waiters: [(number: UInt64, continuation: CheckedContinuation<Bool, Never>)] = []
+    var waiters: [Int: (number: UInt64, continuation: CheckedContinuation<Bool, Never>)] = [:]
+    var lastWaiter = 0
     var isOver = false
     var question: CheckedContinuation<Bool, Never>?
   }
@@ -100,8 +101,11 @@ final class SuccessionLink: Sendable {
       } else {
         state.unapplied.append((state.lastNumber, payload))
       }
-      // Under the lock: in the order of the numbers.
-      if !state.isOver { send(.removal(state.lastNumber, payload)) }
+      // Under the lock, and so in the order of the numbers; written later, as a failure takes the lock.
+      if !state.isOver {
+        let message = SuccessionMessage.removal(state.lastNumber, payload)
+        channel.eventLoop.execute { [self] in send(message) }
+      }
     }
   }
 
@@ -109,25 +113,32 @@ final class SuccessionLink: Sendable {
   ///
   /// - Returns: `false` if that takes too long.
   func hasApplied() async -> Bool {
-    let timer = channel.eventLoop.scheduleTask(in: Self.patience) { [self] in end(within: .max, false) }
+    let id = state.withLock { state in
+      state.lastWaiter += 1
+      return state.lastWaiter
+    }
+    let timer = channel.eventLoop.scheduleTask(in: Self.patience) { [self] in
+      end(false) { waiter, _ in waiter == id }
+    }
     defer { timer.cancel() }
     return await withCheckedContinuation { continuation in
       let isApplied = state.withLock { state in
         guard !state.isOver, let last = state.unapplied.last else { return true }
-        state.waiters.append((last.number, continuation))
+        state.waiters[id] = (last.number, continuation)
         return false
       }
       if isApplied { continuation.resume(returning: true) }
     }
   }
 
-  /// Ends the waiting for removals up to a number.
-  private func end(within number: UInt64, _ result: Bool) {
+  /// Ends some of the waits for removals.
+  private func end(_ result: Bool, _ isMeant: (_ waiter: Int, _ number: UInt64) -> Bool) {
     let waiters = state.withLock { state in
-      defer { state.waiters.removeAll { $0.number <= number } }
-      return state.waiters.filter { $0.number <= number }
+      let waiters = state.waiters.filter { isMeant($0.key, $0.value.number) }
+      for id in waiters.keys { state.waiters[id] = nil }
+      return waiters.values.map(\.continuation)
     }
-    for waiter in waiters { waiter.continuation.resume(returning: result) }
+    for waiter in waiters { waiter.resume(returning: result) }
   }
 
   /// Applies the removals that the other process has not applied, if it is gone.
@@ -146,21 +157,23 @@ final class SuccessionLink: Sendable {
 
   /// Returns the removals that the other process, which is gone, has not applied: they are another one's.
   func takeRest() -> [[UInt8]] {
-    state.withLock { state in
-      guard state.isOver else { return [] }
-      defer { state.unapplied = [] }
-      return state.unapplied.map(\.payload)
+    resting.withLock { _ in
+      state.withLock { state in
+        guard state.isOver else { return [] }
+        defer { state.unapplied = [] }
+        return state.unapplied.map(\.payload)
+      }
     }
   }
 
   private func applied(upTo number: UInt64) {
     state.withLock { state in state.unapplied.removeAll { $0.number <= number } }
-    end(within: number, true)
+    end(true) { $1 <= number }
   }
 
   private func ended() {
     state.withLock { $0.isOver = true }
-    end(within: .max, true)
+    end(true) { _, _ in true }
     answer(false)
     received.finish()
   }

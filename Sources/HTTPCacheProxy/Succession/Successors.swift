@@ -23,6 +23,8 @@ final class Successors: Sendable {
     case none
     /// One has the sockets.
     case offered(SuccessionLink)
+    /// One has ended before it served, and this process takes back what it has paused.
+    case recovering
     /// One serves, and this process ends.
     case replaced
     /// This process has ended.
@@ -32,8 +34,12 @@ final class Successors: Sendable {
   private struct State {
     var phase = Phase.none
     var hasLeftDirectory = false
-    /// The link that removals are told to; also the last one, after its end.
+    /// The link that removals are told to.
     var peer: SuccessionLink?
+    /// The link of the process that has the directory; also after its end, as it has the removals that are not applied.
+    var heir: SuccessionLink?
+    /// All links that are open.
+    var links: [ObjectIdentifier: SuccessionLink] = [:]
     var sockets: [ListeningSocket] = []
   }
 
@@ -72,8 +78,10 @@ final class Successors: Sendable {
   /// Passes the listening sockets to a process that has no socket to wait at.
   func pass(_ sockets: [ListeningSocket]) { state.withLock { $0.sockets = sockets } }
 
-  /// Returns a socket for a process that this one starts as its successor. Close it when the process has it.
-  func invite() async throws -> CInt {
+  /// Returns a socket for a process that this one starts as its successor; `nil` if there is one. Close it when the process has
+  /// it.
+  func invite() async throws -> CInt? {
+    guard case .none = state.withLock({ $0.phase }) else { return nil }
     let (own, other) = try SocketFile.pair()
     do {
       let link = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -88,18 +96,32 @@ final class Successors: Sendable {
     }
   }
 
-  /// Ends the connection with the process that has taken the place of this one.
-  func close() {
-    let peer = state.withLock { state in
+  /// Whether another process has the sockets: their files are for it.
+  var isOffered: Bool { state.withLock { if case .offered = $0.phase { true } else { false } } }
+
+  /// Ends the connections with other processes, and applies the removals that they have not applied.
+  func close() async {
+    let links = state.withLock { state in
       state.phase = .over
-      return state.peer
+      return state.links.values
     }
-    peer?.close()
+    for link in links {
+      link.close()
+      try? await link.channel.closeFuture.get()
+    }
+    _ = await hasApplied()
+    cache.tellNoRemovals(to: self)
   }
 
   /// Serves a process until it ends.
   private func serve(_ link: SuccessionLink) async {
     var process: Int32 = 0
+    let isOver = state.withLock { state in
+      state.links[ObjectIdentifier(link)] = link
+      if case .over = state.phase { return true }
+      return false
+    }
+    if isOver { link.close() }
     for await message in link.messages {
       switch message {
       case .hello(let version, let number):
@@ -122,18 +144,18 @@ final class Successors: Sendable {
           link.close()
         }
       case .release(let directory): await release(directory, to: link)
-      case .opening:
-        guard isOffered(link) else { return link.close() }
-        await accept(false)
-        link.send(.paused)
+      case .opening: await pause(for: link)
       case .serving: replace(by: process, link)
       case .removal(let number, let payload) where state.withLock({ $0.peer === link }):
         await BlockingExecutor.run { self.cache.applyRemoval(payload, from: self, isHeir: false) }
+        // Another process may have taken the place of this one's predecessor in the same way.
+        await cache.haveRemovalsBeenApplied(except: self)
         link.send(.applied(number))
       default: break
       }
     }
     await ended(link, process)
+    state.withLock { $0.links[ObjectIdentifier(link)] = nil }
   }
 
   /// Takes a link, unless there is another.
@@ -163,20 +185,39 @@ final class Successors: Sendable {
     link.send(.sockets(process: getpid()))
   }
 
+  /// Maximum time that connections wait for a process which is about to accept them.
+  private static let mostPause = TimeAmount.seconds(30)
+
+  /// Accepts no connections until a process serves, or ends.
+  private func pause(for link: SuccessionLink) async {
+    guard isOffered(link) else { return link.close() }
+    // First: from now on, the other process may store what is removed here.
+    state.withLock { $0.peer = link }
+    cache.tellRemovals(to: self)
+    await accept(false)
+    let timer = link.channel.eventLoop.scheduleTask(in: Self.mostPause) { [self] in
+      if isOffered(link) { link.close() }
+    }
+    link.channel.closeFuture.whenComplete { _ in timer.cancel() }
+    link.send(.paused)
+  }
+
   private func release(_ directory: String, to link: SuccessionLink) async {
     guard isOffered(link) else { return link.close() }
     // Only the process that opens the same directory can remove from it. Another one has its own, and this one keeps its.
     let isShared = cache.directory?.string == directory
-    // First, so that no removal is missed.
-    state.withLock { state in
-      // What one before has not applied.
-      for payload in state.peer?.takeRest() ?? [] { link.tell(payload) }
-      state.peer = link
-      state.hasLeftDirectory = state.hasLeftDirectory || isShared
-    }
-    cache.tellRemovals(to: self)
     if isShared {
-      await BlockingExecutor.run { self.cache.leaveDirectory() }
+      // First, so that no removal is missed.
+      let last = state.withLock { state in
+        defer { (state.peer, state.heir, state.hasLeftDirectory) = (link, link, true) }
+        return state.heir
+      }
+      cache.tellRemovals(to: self)
+      await BlockingExecutor.run {
+        // What one before has not applied. It may be being applied in its place.
+        for payload in last?.takeRest() ?? [] { link.tell(payload) }
+        self.cache.leaveDirectory()
+      }
       logger.notice("the directory is left to another process", metadata: ["directory": "\(directory)"])
     }
     link.send(.released)
@@ -189,7 +230,7 @@ final class Successors: Sendable {
       return true
     }
     guard isReplaced else { return link.close() }
-    cache.tellRemovals(to: self)
+    link.send(.paused)
     logger.notice("another process serves in the place of this one", metadata: ["process": "\(process)"])
     onReplacement(process)
   }
@@ -203,19 +244,21 @@ final class Successors: Sendable {
     let loss: Loss = state.withLock { state in
       switch state.phase {
       case .offered(let other) where other === link:
-        state.phase = .none
-        // Without the directory, there is nothing more to tell.
-        if !state.hasLeftDirectory { state.peer = nil }
+        (state.phase, state.peer) = (.recovering, nil)
         return .successor(hasLeftDirectory: state.hasLeftDirectory)
       case .replaced where state.peer === link: return .heir
-      case .none, .offered, .replaced, .over: return .none
+      case .none, .offered, .recovering, .replaced, .over: return .none
       }
     }
     switch loss {
     case .none: break
     case .successor(let hasLeftDirectory):
+      // Without the directory, there is nothing more to tell.
       if !hasLeftDirectory { cache.tellNoRemovals(to: self) }
       await accept(true)
+      state.withLock { state in
+        if case .recovering = state.phase { state.phase = .none }
+      }
       logger.error(
         hasLeftDirectory
           ? "the process that takes the place of this one has ended; this one serves on from memory, and stores nothing on disk until the next one is started"
@@ -234,18 +277,19 @@ final class Successors: Sendable {
 
 extension Successors: RemovalPeer {
   func tell(_ payload: [UInt8]) {
-    let link = state.withLock { $0.peer }
-    link?.tell(payload)
+    let (peer, heir) = state.withLock { ($0.peer, $0.heir) }
+    peer?.tell(payload)
+    if heir !== peer { heir?.tell(payload) }
   }
 
   /// Returns `false` if the removals cannot be applied to the directory, which another process uses.
   func hasApplied() async -> Bool {
-    guard let link = state.withLock({ $0.peer }) else { return true }
-    guard await link.hasApplied() else { return false }
-    guard state.withLock({ $0.hasLeftDirectory }) else { return true }
+    let (peer, heir) = state.withLock { ($0.peer, $0.heir) }
+    if let peer, !(await peer.hasApplied()) { return false }
+    guard let heir else { return true }
     let (cache, logger) = (cache, logger)
     return await BlockingExecutor.run {
-      link.applyRest { payloads in
+      heir.applyRest { payloads in
         do {
           try HTTPCache.applyRemovals(payloads, toDirectoryOf: cache)
           return true

@@ -19,6 +19,11 @@ extension HTTPCache {
   /// Tells a peer no more.
   package func tellNoRemovals(to peer: any RemovalPeer) { removalPeers.remove(peer) }
 
+  /// Returns when all peers but one have applied what they were told.
+  package func haveRemovalsBeenApplied(except peer: any RemovalPeer) async {
+    _ = await removalPeers.haveApplied(except: peer)
+  }
+
   /// Leaves the directory to another process, and goes on in memory. May block on the disk.
   ///
   /// Tell a peer of removals before, see ``tellRemovals(to:)``: the entries in the directory are that peer's to remove.

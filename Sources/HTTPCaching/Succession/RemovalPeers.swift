@@ -48,9 +48,11 @@ final class RemovalPeers: Sendable {
 
   /// Returns when all peers have applied what they were told; `false` if that cannot be known.
   @discardableResult
-  func haveApplied() async -> Bool {
+  func haveApplied(except source: (any RemovalPeer)? = nil) async -> Bool {
     var areAll = true
-    for peer in peers.withLock({ $0 }) where !(await peer.hasApplied()) { areAll = false }
+    for peer in peers.withLock({ $0 }) where peer !== source {
+      if !(await peer.hasApplied()) { areAll = false }
+    }
     return areAll
   }
 }

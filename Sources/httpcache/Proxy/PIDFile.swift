@@ -14,6 +14,13 @@ struct PIDFile: Sendable {
   private let path: String
   private let content = "\(getpid())\n"
 
+  /// Checks that a file can be written beside one with this path.
+  static func check(_ path: String) throws(Fault) {
+    let new = "\(path).\(getpid())"
+    _ = try PIDFile(new)
+    unlink(new)
+  }
+
   /// Writes the file, in one step, in the place of that of an earlier process.
   init(_ path: String) throws(Fault) {
     self.path = path

@@ -71,15 +71,17 @@ struct ProxyCommand: AsyncParsableCommand {
       let events = resolved.requiresSharedTier ? configuration.sharedTierEvents() : nil
       let manager = ServiceManager(process: getpid()) { getenv($0).map { String(cString: $0) } }
       let predecessor = try await Self.predecessor(resolved, logger)
-      // What the other process has left is not discarded.
-      if predecessor?.hasLeftDirectory == true { configuration.store.startEmpty = false }
       let cache = try HTTPCache(configuration)
       defer { cache.close() }
       if let events { try await Self.requireSharedTier(events) }
       let isReplaced = Mutex(false)
       let proxy = CachingProxy(resolved.proxy, cache: cache, logger: logger, predecessor: predecessor) {
         isReplaced.withLock { $0 = true }
-        manager?.send(.replaced(by: $0))
+        Self.tell(manager, .replaced(by: $0), logger)
+      }
+      defer {
+        cache.close()
+        proxy.leavePredecessor()
       }
       proxy.show(settings.shownSettings)
       let obeying = Task {
@@ -142,12 +144,7 @@ struct ProxyCommand: AsyncParsableCommand {
       proxy.stop()
       throw error
     }
-    // Its queue may be full for a moment.
-    for attempt in 1...10 {
-      if manager?.send(.ready(on: endpoints.map { "\($0)" })) != false { break }
-      if attempt == 10 { logger.warning("the service manager does not take messages (NOTIFY_SOCKET)") }
-      try? await Task.sleep(for: .milliseconds(100))
-    }
+    await Self.tell(manager, .ready(on: endpoints.map { "\($0)" }), logger).value
     let interval = manager?.signOfLife
     while !Task.isCancelled {
       if interval != nil {
@@ -157,6 +154,20 @@ struct ProxyCommand: AsyncParsableCommand {
       try? await Task.sleep(for: interval ?? .seconds(3600))
     }
     return file
+  }
+
+  /// Tells the service manager something that it must know. Its queue may be full for a moment.
+  @discardableResult
+  private static func tell(
+    _ manager: ServiceManager?, _ message: ServiceManager.Message, _ logger: Logger
+  ) -> Task<Void, Never> {
+    Task {
+      for attempt in 1...10 {
+        if manager?.send(message) != false { break }
+        if attempt == 10 { logger.warning("the service manager does not take messages (NOTIFY_SOCKET)") }
+        try? await Task.sleep(for: .milliseconds(100))
+      }
+    }
   }
 
   /// Finds the process whose place this one takes, and waits until it has left the directory.
@@ -172,6 +183,7 @@ struct ProxyCommand: AsyncParsableCommand {
     guard let found else { return nil }
     logger.notice("taking the place of another process", metadata: ["process": "\(found.process)"])
     try await found.prepare(resolved.proxy)
+    if let path = resolved.pidFile { try PIDFile.check(path) }
     try await found.leaveDirectory(resolved.cache.store.directory)
     return found
   }

@@ -85,15 +85,25 @@ struct ProxyControl {
 
   // MARK: - The successor
 
+  /// Whether another process may take the place of this one without being asked for: the service manager follows it, or the
+  /// operator counts on it. Other supervisors may take the end of this process for that of the service.
+  private var mayReplaceItself: Bool {
+    getpid() != 1 && (manager != nil || running.settings["handover"] != nil)
+  }
+
   /// Starts the program again, in the place of this process.
   private func startSuccessor(because signal: String) async {
-    guard Successor.canStart, running.file != "-" else {
+    guard getpid() != 1, running.file != "-" else {
       return logger.warning(
-        "\(signal): another process cannot take the place of this one: \(Successor.canStart ? "the configuration is from standard input" : "it is the first of the system or the container")"
+        "\(signal): another process cannot take the place of this one: \(getpid() == 1 ? "all processes of a container end with its first" : "the configuration is from standard input")"
       )
     }
     do {
-      guard let socket = try await proxy.inviteSuccessor() else { return }
+      guard let socket = try await proxy.inviteSuccessor() else {
+        return logger.warning(
+          "\(signal): another process is taking the place of this one, or this one does not serve yet; try again"
+        )
+      }
       defer { close(socket) }
       let process = try Successor.start(at: socket)
       logger.notice("\(signal): process \(process) takes the place of this one")
@@ -130,13 +140,13 @@ struct ProxyControl {
         taken = taken.filter { !ProxyOptions.isOfSite($0) && $0 != "rules" }
       }
       // A successor has another directory at once, and this process its own until the end.
-      if taken != names, !names.contains("directory"), Successor.canStart {
+      if taken != names, !names.contains("directory"), mayReplaceItself {
         do {
           try CachingProxy.check(whole.proxy)
         } catch {
           throw read.located("\(error)")
         }
-        report(changes, taken: names)
+        report(changes, taken: names, isNow: false)
         return true
       }
       let merged = running.taking(taken.sorted(), from: read)
@@ -178,7 +188,8 @@ struct ProxyControl {
     }
   }
 
-  private func report(_ changes: [ProxySettings.Change], taken: Set<String>) {
+  /// - Parameter isNow: whether the changes are in use; otherwise a successor brings them.
+  private func report(_ changes: [ProxySettings.Change], taken: Set<String>, isNow: Bool = true) {
     guard let file = running.file else {
       return logger.notice("SIGHUP: no configuration file to reload; start the proxy with --config FILE")
     }
@@ -186,7 +197,8 @@ struct ProxyControl {
       let isSecret = Self.secret.contains(change.name)
       let values = isSecret ? "" : ": '\(change.old)' before, '\(change.new)' now"
       if taken.contains(change.name) {
-        logger.notice("SIGHUP: \(change.name) has changed\(values)")
+        logger.notice(
+          "SIGHUP: \(change.name) \(isNow ? "has changed" : "changes with another process")\(values)")
       } else if isSecret {
         logger.warning("SIGHUP: \(change.name) cannot change without a restart")
       } else {

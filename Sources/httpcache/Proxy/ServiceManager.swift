@@ -91,9 +91,10 @@ final class ServiceManager: Sendable {
         return true
       case (.reloading, .serving), (.reloaded, .serving), (.alive, .serving), (.alive, .stopping):
         return deliver(message)
-      case (.replaced, .serving):
+      case (.replaced, .starting), (.replaced, .serving), (.replaced, .stopping):
+        guard deliver(message) else { return false }
         phase = .replaced
-        return deliver(message)
+        return true
       case (.stopping, .starting), (.stopping, .serving):
         phase = .stopping
         return deliver(message)

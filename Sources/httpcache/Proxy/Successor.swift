@@ -8,9 +8,6 @@ enum Successor {
   /// Says in the environment that the standard input leads to the predecessor.
   private static let variable = "HTTPCACHE_PREDECESSOR"
 
-  /// Whether a successor goes on when this process ends: with the first process of a container, all others end.
-  static var canStart: Bool { getpid() != 1 }
-
   /// Starts it, and returns its number.
   ///
   /// - Parameter socket: leads to this process.

@@ -183,4 +183,15 @@ struct PurgeMethodParsingTests {
     }
     #expect(read > 50 && matched > 50)
   }
+
+  @Test(
+    "The answer to a purge says how far it has reached",
+    arguments: [
+      (nil, "Removed 2 responses.\n"), (.everywhere, "Removed 2 responses here, and all nodes"),
+      (.logged, "Removed 2 responses here; some nodes"),
+      (.here, "Removed 2 responses here only: the shared tier, or the process that has the directory,"),
+    ] as [(HTTPCache.RemovalReach?, String)])
+  func reach(reach: HTTPCache.RemovalReach?, text: String) {
+    #expect(Purge(selections: [.all], description: "all").text(2, reach).hasPrefix(text))
+  }
 }

@@ -242,13 +242,14 @@ struct ProxyProcessTests {
       try await withTemporaryFolder { folder in
         let own = try await Certificate.shared(in: folder)
         let other = try await Certificate.shared(in: folder, for: .other)
-        let base = "origin: \(origin.url(""))\nlisten: 127.0.0.1:0\n"
+        let base = "origin: \(origin.url(""))\nlisten: 127.0.0.1:0\nhandover: h\n"
         func write(_ certificate: Certificate) throws {
           try folder.write(
             base + "certificate: \(certificate.file.path)\nkey: \(certificate.key.path)\n", to: "proxy.yaml")
         }
         try write(own)
-        try await CommandProcess.run(["proxy", "--config", "\(folder.path)/proxy.yaml"]) { proxy in
+        try await CommandProcess.run(["proxy", "--config", "\(folder.path)/proxy.yaml"], in: folder.path) {
+          proxy in
           let ports = try await proxy.ports()
           func presented() async throws -> [UInt8] { try await RawClient.certificate(at: ports.listen) }
           #expect(try await presented() == own.bytes)
@@ -259,7 +260,7 @@ struct ProxyProcessTests {
           #expect(try await presented() == other.bytes)
           try folder.write(base, to: "proxy.yaml")
           proxy.signal(SIGHUP)
-          try await proxy.says("SIGHUP: certificate has changed: ")
+          try await proxy.says("SIGHUP: certificate changes with another process: ")
           try await proxy.says("another process serves in the place of this one")
           #expect(try await ports.get().hasPrefix("HTTP/1.1 200 "))
         }

@@ -100,9 +100,9 @@ struct SiteProcessTests {
     try await LoopbackOrigin.with({ _ in .init(body: "hello") }) { origin in
       try await withTemporaryFolder { folder in
         let certificate = try await Certificate.shared(in: folder)
-        let base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"
+        let base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nhandover: h\n"
         let file = try folder.write(base + "origin: \(origin.url(""))\n", to: "proxy.yaml")
-        try await CommandProcess.run(["proxy", "--config", file]) { proxy in
+        try await CommandProcess.run(["proxy", "--config", file], in: folder.path) { proxy in
           let ports = try await proxy.ports()
           let site =
             "sites:\n  - host: a.example\n    origin: http://127.0.0.1:9\n    certificate: \(certificate.file.path)\n"
@@ -111,7 +111,7 @@ struct SiteProcessTests {
             base + "memory: 1GB\norigin-attempts: 2\nrules: [{ grace: 1m }]\n" + site, to: "proxy.yaml")
           proxy.signal(SIGHUP)
           for name in ["memory", "origin", "origin-attempts", "rules", "sites"] {
-            try await proxy.says("SIGHUP: \(name) has changed")
+            try await proxy.says("SIGHUP: \(name) changes with another process")
           }
           try await proxy.says("another process serves in the place of this one")
           #expect(try await RawClient.certificate(at: ports.listen) == certificate.bytes)

@@ -79,7 +79,7 @@ struct SuccessorTests {
       case .reload:
         try write("name: other\nhttp2: never\nmemory: 32MB\n")
         proxy.signal(SIGHUP)
-        try await proxy.says("SIGHUP: name has changed: 'httpcache' before, 'other' now")
+        try await proxy.says("SIGHUP: name changes with another process: 'httpcache' before, 'other' now")
         try await check(proxy, name: "other")
       }
       #expect(try await proxy.end().status == 0)
@@ -93,9 +93,9 @@ struct SuccessorTests {
       #expect(try await ports.get("/").contains("fwd=uri-miss"))
       let old = try folder.read("pid")
       for (more, message) in [
-        ("redirect: 127.0.0.1:0", "SIGHUP: the configuration is unchanged: "),
-        ("certificate: none.pem\nkey: none.key", "SIGHUP: the configuration is unchanged: "),
-        ("admin-host: a\nlisten: 127.0.0.1:\(taken.port)", "SIGHUP: the configuration is unchanged: "),
+        ("redirect: 127.0.0.1:0", "redirect is for --certificate, which is missing; "),
+        ("certificate: none.pem\nkey: none.key", "cannot read certificates in PEM from none.pem"),
+        ("admin-host: a\nlisten: 127.0.0.1:\(taken.port)", "'listen' is set more than once"),
       ] {
         try write(more)
         proxy.signal(SIGHUP)

@@ -57,6 +57,7 @@ struct RunningProxy: Sendable {
     var (configuration, settings) = configuration(folder, origin: origin, hasDisk: hasDisk)
     configure(&configuration, &settings)
     let predecessor = try await Predecessor.find(at: folder + "/handover")
+    try await predecessor?.prepare(configuration)
     try await predecessor?.leaveDirectory(settings.store.directory)
     let cache = try HTTPCache(settings)
     let messages = Recorder<String>()
@@ -81,6 +82,7 @@ struct RunningProxy: Sendable {
   func ended() async throws {
     try await running.value
     cache.close()
+    proxy.leavePredecessor()
   }
 
   func stop() async throws {

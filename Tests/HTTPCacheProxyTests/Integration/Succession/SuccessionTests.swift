@@ -3,6 +3,7 @@
 
 import Foundation
 import HTTPCaching
+import Logging
 import NIOCore
 import NIOPosix
 import TestSupport
@@ -80,7 +81,7 @@ struct SuccessionTests {
       // Their files stay as long as one of the two listens.
       let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
       #expect(names == ["admin", "cache", "clients", "handover"])
-      // What the predecessor has received since belongs to nobody's directory.
+      // What the predecessor has received since was stored only in its memory.
       expect(try await RawClient.ask(new.port, "GET /slow"), contains: "fwd=uri-miss")
       try await new.stop()
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["cache"])
@@ -153,6 +154,70 @@ struct SuccessionTests {
     }
   }
 
+  @Test("In a chain of three, a removal by the last reaches the first, and one by the first the last")
+  func chain() async throws {
+    try await withOrigin { folder, origin, gate in
+      let first = try await RunningProxy.start(folder, origin: origin)
+      var connections: [RawClient] = []
+      for _ in 1...3 { connections.append(try await RawClient.connect(to: first.port)) }
+      func askFirst(_ line: String) async throws -> String {
+        try await connections.removeFirst().exchange(
+          "\(line) HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+      }
+      let slow = connections.removeFirst()
+      async let download = slow.exchange("GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+      await gate.arrived(1)
+      _ = try await RawClient.ask(first.port, "GET /a")
+      let second = try await RunningProxy.start(folder, origin: origin)
+      try await first.isReplaced()
+      let third = try await RunningProxy.start(folder, origin: origin)
+      try await second.isReplaced()
+      expect(try await RawClient.ask(third.port, "GET /a"), contains: "; hit;")
+      // The second has no request, and stays for the two others.
+      expect(try await RawClient.ask(third.port, "POST /a"), startsWith: "HTTP/1.1 200 ")
+      expect(try await askFirst("GET /a"), contains: "fwd=uri-miss")
+      expect(try await RawClient.ask(third.port, "GET /a"), contains: "fwd=uri-miss")
+      expect(try await askFirst("POST /a"), startsWith: "HTTP/1.1 200 ")
+      expect(try await RawClient.ask(third.port, "GET /a"), contains: "fwd=uri-miss")
+      gate.open()
+      expect(try await download, endsWith: "first-last")
+      for proxy in [first, second] { try await proxy.ended() }
+      try await third.stop()
+    }
+  }
+
+  @Test("A successor that fails after the predecessor has left the directory leaves its sockets as they are")
+  func failing() async throws {
+    try await withOrigin { folder, origin, _ in
+      let old = try await RunningProxy.start(folder, origin: origin)
+      _ = try await RawClient.ask(old.port, "GET /a")
+      // It has everything, and is stopped before it serves.
+      let (configuration, settings) = RunningProxy.configuration(folder, origin: origin)
+      let predecessor = try #require(try await Predecessor.find(at: folder + "/handover"))
+      try await predecessor.prepare(configuration)
+      try await predecessor.leaveDirectory(settings.store.directory)
+      let cache = try HTTPCache(settings)
+      let stopped = CachingProxy(
+        configuration, cache: cache, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        predecessor: predecessor)
+      stopped.stop()
+      try await stopped.run()
+      cache.close()
+      stopped.leavePredecessor()
+      try await old.messages.reach(1) {
+        $0.hasPrefix("the process that takes the place of this one has ended;")
+      }
+      let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+      #expect(names == ["admin", "cache", "clients", "handover"])
+      expect(try await RawClient.ask(old.port, "GET /a"), contains: "; hit;")
+      expect(try await RawClient.purge(folder, "url=http://a/a"), endsWith: "Removed 1 response.\n")
+      let new = try await RunningProxy.start(folder, origin: origin)
+      expect(try await RawClient.ask(new.port, "GET /a"), contains: "fwd=uri-miss")
+      try await old.ended()
+      try await new.stop()
+    }
+  }
+
   @Test("What comes over the socket and is not a successor changes nothing")
   func strangers() async throws {
     try await withOrigin { folder, origin, _ in
@@ -201,7 +266,11 @@ struct SuccessionTests {
       let path = folder.path + "/handover"
       let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
         .childChannelInitializer { channel in
-          channel.writeAndFlush(ByteBuffer(string: answer)).flatMap { channel.close() }
+          channel.eventLoop.execute {
+            channel.writeAndFlush(ByteBuffer(string: answer)).whenComplete { _ in channel.close(promise: nil)
+            }
+          }
+          return channel.eventLoop.makeSucceededVoidFuture()
         }
         .bind(unixDomainSocketPath: path).get()
       await #expect { try await Predecessor.find(at: path) } throws: {
