@@ -72,57 +72,62 @@ static inline int spawn_close_from(posix_spawn_file_actions_t *actions, int from
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-// Sends bytes, with a descriptor if that is not negative.
-static inline ssize_t local_send(int socket, const void *_Nonnull bytes, size_t count, int descriptor) {
-  struct iovec part = {(void *)bytes, count};
+// The parts of such a message.
+struct local_message {
+  struct msghdr header;
+  struct iovec part;
   union {
     struct cmsghdr header;
     char room[CMSG_SPACE(sizeof(int))];
   } control;
-  struct msghdr message;
-  memset(&message, 0, sizeof(message));
-  memset(&control, 0, sizeof(control));
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
+};
+
+static inline void local_prepare(struct local_message *_Nonnull message, void *_Nonnull bytes, size_t count) {
+  memset(message, 0, sizeof(*message));
+  message->part.iov_base = bytes;
+  message->part.iov_len = count;
+  message->header.msg_iov = &message->part;
+  message->header.msg_iovlen = 1;
+  message->header.msg_control = message->control.room;
+  message->header.msg_controllen = sizeof(message->control.room);
+}
+
+// Sends bytes, with a descriptor if that is not negative.
+static inline ssize_t local_send(int socket, const void *_Nonnull bytes, size_t count, int descriptor) {
+  struct local_message message;
+  local_prepare(&message, (void *)bytes, count);
   if (descriptor >= 0) {
-    message.msg_control = control.room;
-    message.msg_controllen = sizeof(control.room);
-    control.header.cmsg_level = SOL_SOCKET;
-    control.header.cmsg_type = SCM_RIGHTS;
-    control.header.cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(int));
+    struct cmsghdr *control = &message.control.header;
+    control->cmsg_level = SOL_SOCKET;
+    control->cmsg_type = SCM_RIGHTS;
+    control->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(control), &descriptor, sizeof(int));
+  } else {
+    message.header.msg_control = NULL;
+    message.header.msg_controllen = 0;
   }
 #ifdef MSG_NOSIGNAL
-  return sendmsg(socket, &message, MSG_NOSIGNAL);
+  return sendmsg(socket, &message.header, MSG_NOSIGNAL);
 #else
-  return sendmsg(socket, &message, 0);
+  return sendmsg(socket, &message.header, 0);
 #endif
 }
 
 // Receives bytes, and the descriptor that came with them; -1 if none did.
 static inline ssize_t local_receive(int socket, void *_Nonnull bytes, size_t count, int *_Nonnull descriptor) {
-  struct iovec part = {bytes, count};
-  union {
-    struct cmsghdr header;
-    char room[CMSG_SPACE(sizeof(int))];
-  } control;
-  struct msghdr message;
-  memset(&message, 0, sizeof(message));
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.room;
-  message.msg_controllen = sizeof(control.room);
+  struct local_message message;
+  local_prepare(&message, bytes, count);
   *descriptor = -1;
 #ifdef MSG_CMSG_CLOEXEC
-  ssize_t result = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  ssize_t result = recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
 #else
-  ssize_t result = recvmsg(socket, &message, 0);
+  ssize_t result = recvmsg(socket, &message.header, 0);
 #endif
   if (result < 0) return result;
-  struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-  if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-      header->cmsg_len == CMSG_LEN(sizeof(int)))
-    memcpy(descriptor, CMSG_DATA(header), sizeof(int));
+  struct cmsghdr *control = CMSG_FIRSTHDR(&message.header);
+  if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS &&
+      control->cmsg_len == CMSG_LEN(sizeof(int)))
+    memcpy(descriptor, CMSG_DATA(control), sizeof(int));
   return result;
 }
 

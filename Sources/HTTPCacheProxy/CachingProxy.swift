@@ -47,7 +47,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   private let successors = Mutex<Successors?>(nil)
   /// The event loops, while the proxy serves.
   private let loops = Mutex<[any EventLoop]>([])
-  /// The process whose place this one takes; `nil` if there is none.
+  /// The process whose place this one takes; `nil` if no process runs before this one.
   private let predecessor: Predecessor?
   /// Called with the number of the process that has taken the place of this one.
   private let onReplacement: @Sendable (Int32) -> Void
@@ -283,13 +283,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     // A successor that has them fails, or serves.
     let isOffered = successors.isOffered
     for server in clients + redirects { await server.close(isPassedOn: isOffered) }
-    await passEventLoops()
-    let endsAtOnce = phase.withLock { phase in
-      if case .ending = phase { return true }
-      phase = .draining(connections)
-      return false
-    }
-    if endsAtOnce { connections.closeAll() }
+    await beginDraining(connections)
     await connections.drain(within: time.timeAmount)
     // Last, so that liveness checks see the proxy until its end.
     for server in admin { await server.close(isPassedOn: isOffered) }
@@ -320,13 +314,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
   ) async {
     context.isDraining.store(true, ordering: .relaxed)
     for socket in sockets { await socket.close(isPassedOn: true) }
-    await passEventLoops()
-    let endsAtOnce = phase.withLock { phase in
-      if case .ending = phase { return true }
-      phase = .draining(connections)
-      return false
-    }
-    if endsAtOnce { connections.closeAll() }
+    await beginDraining(connections)
     logger.info("finishing requests in flight", metadata: ["connections": "\(statistics.openConnections)"])
     let isOver = Task {
       // A signal ends it sooner.
@@ -350,6 +338,17 @@ public final class CachingProxy: ServiceLifecycle.Service {
     limit.cancel()
     isOver.cancel()
     await isOver.value
+  }
+
+  /// Closes the connections if the proxy must end at once, also while they finish. Their ports are closed.
+  private func beginDraining(_ connections: ConnectionTable) async {
+    await passEventLoops()
+    let endsAtOnce = phase.withLock { phase in
+      if case .ending = phase { return true }
+      phase = .draining(connections)
+      return false
+    }
+    if endsAtOnce { connections.closeAll() }
   }
 
   /// Waits until each event loop has done its earlier tasks: accepted connections are then in its table.

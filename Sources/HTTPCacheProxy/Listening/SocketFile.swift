@@ -79,12 +79,7 @@ struct SocketFile: Sendable {
   /// Returns two sockets that are connected to each other.
   static func pair() throws -> (CInt, CInt) {
     var ends: [CInt] = [-1, -1]
-    #if canImport(Darwin)
-      let kind = SOCK_STREAM
-    #else
-      let kind = CInt(SOCK_STREAM.rawValue)
-    #endif
-    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+    guard socketpair(AF_UNIX, streamType, 0, &ends) == 0 else {
       throw IOError(errnoCode: errno, reason: "socketpair")
     }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -197,13 +192,13 @@ struct SocketFile: Sendable {
 }
 
 // The names of the system's functions, which members hide.
-private func openSocket() -> CInt {
-  #if canImport(Darwin)
-    socket(AF_UNIX, SOCK_STREAM, 0)
-  #else
-    socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
-  #endif
-}
+private func openSocket() -> CInt { socket(AF_UNIX, streamType, 0) }
+
+#if canImport(Darwin)
+  private let streamType = SOCK_STREAM
+#else
+  private let streamType = CInt(SOCK_STREAM.rawValue)
+#endif
 
 private func connectSocket(
   _ descriptor: CInt, _ address: UnsafePointer<sockaddr>, _ size: socklen_t

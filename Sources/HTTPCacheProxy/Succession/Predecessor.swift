@@ -62,7 +62,7 @@ package final class Predecessor: Sendable {
 
   /// Finds the process that waits for its successor at a socket, and receives its listening sockets.
   ///
-  /// - Returns: `nil` if there is none.
+  /// - Returns: the process; `nil` if no process waits there.
   /// - Throws: ``Fault`` if the process refuses, or does not answer.
   package static func find(at path: String) async throws -> Predecessor? {
     let found = try await NIOThreadPool.singleton.runIfActive {

@@ -19,7 +19,7 @@ import NIOPosix
 /// If the other process ends later, nothing tells this one of its removals: it then serves nothing that is stored.
 final class Successors: Sendable {
   private enum Phase {
-    /// There is none.
+    /// No other process has the sockets.
     case none
     /// One has the sockets.
     case offered(SuccessionLink)
@@ -33,10 +33,10 @@ final class Successors: Sendable {
 
   private struct State {
     var phase = Phase.none
-    var hasLeftDirectory = false
     /// The link that removals are told to.
     var peer: SuccessionLink?
-    /// The link of the process that has the directory; also after its end, as it has the removals that are not applied.
+    /// The link of the process to which this one has left the directory; also after its end, as it has the removals that are
+    /// not applied.
     var heir: SuccessionLink?
     /// All links that are open.
     var links: [ObjectIdentifier: SuccessionLink] = [:]
@@ -78,7 +78,7 @@ final class Successors: Sendable {
   /// Passes the listening sockets to a process that has no socket to wait at.
   func pass(_ sockets: [ListeningSocket]) { state.withLock { $0.sockets = sockets } }
 
-  /// Returns a socket for a process that this one starts as its successor; `nil` if there is one. Close it when the process has
+  /// Returns a socket for a process that this one starts as its successor; `nil` while another process takes its place. Close it when the process has
   /// it.
   func invite() async throws -> CInt? {
     guard case .none = state.withLock({ $0.phase }) else { return nil }
@@ -209,7 +209,7 @@ final class Successors: Sendable {
     if isShared {
       // First, so that no removal is missed.
       let last = state.withLock { state in
-        defer { (state.peer, state.heir, state.hasLeftDirectory) = (link, link, true) }
+        defer { (state.peer, state.heir) = (link, link) }
         return state.heir
       }
       cache.tellRemovals(to: self)
@@ -245,7 +245,7 @@ final class Successors: Sendable {
       switch state.phase {
       case .offered(let other) where other === link:
         (state.phase, state.peer) = (.recovering, nil)
-        return .successor(hasLeftDirectory: state.hasLeftDirectory)
+        return .successor(hasLeftDirectory: state.heir != nil)
       case .replaced where state.peer === link: return .heir
       case .none, .offered, .recovering, .replaced, .over: return .none
       }

@@ -64,15 +64,16 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
   private(set) var isRetired = false
   /// The last stream that the origin has looked at, or may look at, once it has said so (§6.8).
   private(set) var lastStream: Int?
-  /// The last stream whose head was sent.
-  fileprivate(set) var lastSent = 0
-  private let goAway = GoAwayWatch()
+  /// The frames that were sent.
+  let sent = SentFrames()
   /// Why the connection has ended.
   private(set) var failure: OriginError?
   /// When bytes arrived from the origin for the last time.
   private(set) var received: NIODeadline
-  /// The window that the origin gives to new streams.
-  private var initialWindow: Int?
+  /// The window that the origin gives to new streams, in bytes.
+  private(set) var initialWindow = 65_535
+  /// Whether the origin has opened the window of the connection since the last check.
+  private var hasOpenedWindow = false
   private var idleSince: NIODeadline
   private var timer: (task: Scheduled<Void>, deadline: NIODeadline)?
   private var uptake = PeerUptake()
@@ -104,14 +105,13 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     let connection = OriginHTTP2Connection(
       channel, limits: limits, timeouts: timeouts, transit: transit, scheme: scheme, report: report)
     let (ofConnection, ofStreams) = connection.configuration
-    let watch = SentHeads(connection: NIOLoopBound(connection, eventLoop: channel.eventLoop))
     let frames = NIOHTTP2Handler(
       mode: .client, eventLoop: channel.eventLoop, connectionConfiguration: ofConnection,
-      streamConfiguration: ofStreams, streamDelegate: watch
+      streamConfiguration: ofStreams
     ) { $0.close() }
     do {
       try channel.pipeline.syncOperations.addHandlers(
-        connection.unread, connection.goAway, frames, connection)
+        connection.unread, connection.sent, frames, connection)
       connection.multiplexer = try frames.syncMultiplexer()
     } catch {
       connection.settled.fail(error)
@@ -189,6 +189,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
       lastStream = Int(last)
       retire()
       for stream in Array(streams.values) { stream.stopUnsent() }
+    case .windowUpdate: hasOpenedWindow = true
     default: break
     }
   }
@@ -200,7 +201,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
       // See ClientHTTP2Connection: `NIOHTTP2Handler` ends the process when it sends an empty frame in a negative window, and
       // has no limit of its own for the table.
       case .initialWindowSize:
-        if let initialWindow, setting.value < initialWindow {
+        if setting.value < initialWindow {
           for stream in Array(streams.values) where stream.hasContentToSend {
             stream.close(OriginError(.protocolError, "the origin has made the window of the stream smaller"))
           }
@@ -211,8 +212,6 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
       default: break
       }
     }
-    // The value without a setting.
-    initialWindow = initialWindow ?? 65_535
     settled.succeed()
     report(handle(), .limit(limit))
   }
@@ -229,7 +228,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
     case let failure as TLSFailure: end(OriginError(failure))
     case is IOError: end(OriginError(error))
     // It concerns a stream, which learns of it.
-    case is any NIOHTTP2Error where !goAway.wasSent: return
+    case is any NIOHTTP2Error where !sent.hasGoAway: return
     default: fail("\(error)")
     }
   }
@@ -309,43 +308,15 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   private func checkTime() {
     timer = nil
-    // A stream whose bytes the socket has taken waits for its own window.
+    // What waits for its turn is in the socket, or waits for the window of the connection.
     let isBuffered = (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 > 0
-    let hasTaken = uptake.hasAdvanced(channel) && isBuffered
+    let hasTaken = uptake.hasAdvanced(channel) && isBuffered || hasOpenedWindow
+    hasOpenedWindow = false
     for stream in Array(streams.values) {
-      if let deadline = stream.checkTime(hasTaken: hasTaken, isTaking: isBuffered) {
-        armTimer(by: deadline)
-      }
+      if let deadline = stream.checkTime(hasTaken: hasTaken) { armTimer(by: deadline) }
     }
     guard streams.isEmpty else { return }
     let deadline = idleSince + idleTime
     if deadline <= loop.now { report(handle(), .idleForLong) } else { armTimer(by: deadline) }
-  }
-}
-
-/// Learns which heads were sent.
-private struct SentHeads: NIOHTTP2StreamDelegate {
-  let connection: NIOLoopBound<OriginHTTP2Connection>
-
-  func streamCreated(_ id: HTTP2StreamID, channel: any Channel) { connection.value.lastSent = Int(id) }
-  func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {}
-}
-
-/// Learns whether `NIOHTTP2Handler` has sent GOAWAY: it does so after an error of the connection, and does not after one of a
-/// stream. It reports both, and does not tell them apart.
-private final class GoAwayWatch: ChannelOutboundHandler {
-  typealias OutboundIn = IOData
-  typealias OutboundOut = IOData
-
-  private(set) var wasSent = false
-
-  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    // Each frame but the content of DATA is one write. Content that looks like GOAWAY does no harm.
-    if !wasSent, case .byteBuffer(let bytes) = unwrapOutboundIn(data),
-      bytes.getInteger(at: bytes.readerIndex + 3, as: UInt8.self) == 7
-    {
-      wasSent = true
-    }
-    context.write(data, promise: promise)
   }
 }

@@ -52,6 +52,8 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   private var sending: Task<Void, Never>?
   /// Number of frames of the request that the origin must take.
   private var writesPending = 0
+  /// The bytes by which the origin has opened the window of the stream (RFC 9113 §6.9).
+  private var opened = 0
   private var hasReset = false
   /// Bytes that count as content in flight: a window while nothing is read.
   private var counted = 0 { didSet { connection.transit.change(by: counted - oldValue) } }
@@ -135,7 +137,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   }
 
   /// Whether the head was sent. Until then it waits for the socket, or for the end of other streams.
-  private var isHeadSent: Bool { number.map { $0 <= connection.lastSent } ?? false }
+  private var isHeadSent: Bool { number.map { $0 <= connection.sent.lastHead } ?? false }
 
   /// Whether more content of the request must follow what was sent.
   var hasContentToSend: Bool { isHeadSent && (machine.isSending || writesPending > 0) }
@@ -203,23 +205,34 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
     hasReadAll()
+    if let number { connection.sent.clear(number) }
     counted = 0
     connection.ended(self)
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard machine.received(at: now) else { return }
     let frame = unwrapInboundIn(data)
     switch frame {
-    case .headers: headsWaiting += 1
-    case .data: break
+    case .headers, .data: break
+    case .windowUpdate(let increment):
+      if writesPending > 0, !hasRoom { machine.requestTaken(at: now) }
+      opened += increment
+      return
     default: return
     }
+    guard machine.received(at: now) else { return }
+    if case .headers = frame { headsWaiting += 1 }
     frames.append(frame)
     process()
     if headsWaiting > Machine.interimLimit.count {
       close(OriginError(.protocolError, "the origin has sent too many interim responses"))
     }
+  }
+
+  /// Whether the window of the stream is not full. Content that waits nevertheless waits for its turn on the connection.
+  private var hasRoom: Bool {
+    guard let number else { return true }
+    return connection.initialWindow + opened > connection.sent.content(of: number)
   }
 
   private func hasReadAll() {
@@ -499,17 +512,17 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
 
   /// Performs what is due.
   ///
-  /// - Parameters:
-  ///   - hasTaken: whether the origin has taken bytes of the connection since the last check.
-  ///   - isTaking: whether bytes of the connection wait for the origin.
+  /// - Parameter hasTaken: whether the origin has taken bytes of the connection since the last check.
   /// - Returns: when to check again; `nil` if nothing has a time.
-  func checkTime(hasTaken: Bool, isTaking: Bool) -> NIODeadline? {
+  func checkTime(hasTaken: Bool) -> NIODeadline? {
     if let held, held.end <= now { deliverHeld() }
     guard machine.idleDeadline == nil else { return nil }
     do throws(OriginError) {
+      // What other streams send is no progress of one whose own window is full.
+      let isTaking = writesPending > 0 && hasRoom
       let deadline = try machine.checkTime(
-        at: now, isContentAwaited: feed?.isAwaited == true, hasTaken: writesPending > 0 && hasTaken,
-        isTaking: writesPending > 0 && isTaking)
+        at: now, isContentAwaited: feed?.isAwaited == true, hasTaken: isTaking && hasTaken, isTaking: isTaking
+      )
       return deadline.map { deadline in held.map { Swift.min($0.end, deadline) } ?? deadline }
     } catch {
       // Nothing has come for any request: the way to the origin may be gone without a word, and the next request needs another.

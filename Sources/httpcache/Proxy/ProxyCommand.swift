@@ -131,7 +131,7 @@ struct ProxyCommand: AsyncParsableCommand {
   /// Writes the PID file when the proxy serves, until it ends. Tells the service manager the same, and then again and again that
   /// its event loops turn.
   ///
-  /// - Returns: the PID file, to remove; `nil` if there is none.
+  /// - Returns: the PID file, to remove; `nil` if the configuration names no PID file, or the proxy does not serve.
   /// - Throws: ``PIDFile/Fault``, after the proxy was told to stop.
   private static func serve(
     _ proxy: CachingProxy, pidFile: String?, tell manager: ServiceManager?, _ logger: Logger

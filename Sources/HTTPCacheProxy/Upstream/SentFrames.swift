@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import NIOCore
+
+/// Learns which frames `NIOHTTP2Handler` sends to the origin: it has the windows and the order of streams, and shows neither.
+final class SentFrames: ChannelOutboundHandler {
+  typealias OutboundIn = IOData
+  typealias OutboundOut = IOData
+
+  /// Whether GOAWAY was sent. It is sent after an error of the connection, and not after one of a stream; `NIOHTTP2Handler`
+  /// reports both, and does not tell them apart.
+  private(set) var hasGoAway = false
+  /// The last stream whose head was sent; 0 before the first.
+  private(set) var lastHead = 0
+  /// The bytes of content that were sent on each stream.
+  private var content: [Int: Int] = [:]
+  /// The bytes of the content that follow the header of its frame (RFC 9113 §4.1), in writes of their own.
+  private var left = 0
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    if case .byteBuffer(let bytes) = unwrapOutboundIn(data) { add(bytes) }
+    context.write(data, promise: promise)
+  }
+
+  private func add(_ bytes: ByteBuffer) {
+    guard left == 0 else {
+      left -= Swift.min(left, bytes.readableBytes)
+      return
+    }
+    // Each other frame is one write, and so is the preface, whose fourth byte is the type of no frame.
+    let start = bytes.readerIndex
+    guard let type = bytes.getInteger(at: start + 3, as: UInt8.self),
+      let number = bytes.getInteger(at: start + 5, as: UInt32.self).map({ Int($0) })
+    else { return }
+    switch type {
+    case 0:
+      left = Int(bytes.getInteger(at: start, as: UInt32.self) ?? 0) >> 8
+      content[number, default: 0] += left
+    case 1: lastHead = number
+    case 7: hasGoAway = true
+    default: break
+    }
+  }
+
+  /// Returns the bytes of content that were sent on a stream.
+  func content(of stream: Int) -> Int { content[stream] ?? 0 }
+
+  /// Forgets a stream that has ended.
+  func clear(_ stream: Int) { content[stream] = nil }
+}

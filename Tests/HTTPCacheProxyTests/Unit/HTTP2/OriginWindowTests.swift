@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCaching
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import TestSupport
+import Testing
+
+@testable import HTTPCacheProxy
+
+@Suite("Windows of an origin of HTTP/2", .timeLimit(.minutes(10)))
+struct OriginWindowTests {
+  /// What the origin takes of two uploads of 90,000 bytes. The window of the connection has 65,535 bytes at first (RFC 9113
+  /// §6.9.2), and the first upload fills it.
+  struct Scenario: CustomTestStringConvertible {
+    /// The window of each stream, in bytes.
+    var window: Int
+    /// The room that the origin gives to the connection before the first second, in bytes.
+    var first = 0
+    /// The streams, 0 for the connection, which get a byte more each second.
+    var opened: Set<UInt8>
+    /// The streams that fail because the origin takes nothing of them.
+    var failing: Set<Int>
+
+    var testDescription: String { "window \(window), first \(first), opens \(opened.sorted())" }
+  }
+
+  private static func frame(_ type: UInt8, stream: UInt8, _ payload: [UInt8] = []) -> [UInt8] {
+    [0, 0, UInt8(payload.count), type, 0, 0, 0, 0, stream] + payload
+  }
+
+  private static func opening(_ stream: UInt8, by count: Int) -> [UInt8] {
+    frame(8, stream: stream, [0, UInt8(count >> 16), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF)])
+  }
+
+  @Test(
+    "An upload that waits for its turn on the connection fails only when the origin takes nothing of any",
+    arguments: [
+      Scenario(window: 1 << 20, opened: [], failing: [1, 3]),
+      Scenario(window: 1 << 20, opened: [0], failing: []),
+      Scenario(window: 1 << 20, opened: [1, 3], failing: [1, 3]),
+      Scenario(window: 65_535, first: 1 << 20, opened: [], failing: [1, 3]),
+      Scenario(window: 65_535, first: 1 << 20, opened: [0], failing: [1, 3]),
+      Scenario(window: 65_535, first: 1 << 20, opened: [1, 3], failing: []),
+      Scenario(window: 65_535, first: 1 << 20, opened: [0, 1], failing: [3]),
+      // The first upload fills its own window with its next byte.
+      Scenario(window: 65_536, opened: [0], failing: [1]),
+    ], [true, false])
+  func waiting(_ scenario: Scenario, isWhole: Bool) throws {
+    try inOneThread {
+      let channel = EmbeddedChannel()
+      defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+      channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
+      var timeouts = ProxyConfiguration.Origin.Timeouts()
+      timeouts.firstByte = .seconds(5)
+      var connection: OriginHTTP2Connection?
+      try OriginHTTP2Connection.add(
+        to: channel, by: .distantFuture, limits: .init(), timeouts: timeouts,
+        transit: TransitBudget(capacity: 64 << 20), scheme: "http", report: { _, _ in }
+      ).assumeIsolated().whenSuccess { connection = $0.connection.value }
+      func receive(_ bytes: [UInt8]) throws { try channel.writeInbound(ByteBuffer(bytes: bytes)) }
+      let window = [16, 8, 0].map { UInt8(scenario.window >> $0 & 0xFF) }
+      try receive(Self.frame(4, stream: 0, [0, 4, 0] + window))
+      let opened = try #require(connection)
+
+      let failed = Recorder<Int>()
+      let content = [UInt8](repeating: 1, count: 90_000)
+      for number in [1, 3] {
+        let stream = OriginStream(opened)
+        var request = OriginRequest(
+          request: HTTPRequest(method: .post, scheme: nil, authority: "a.example", path: "/"), via: "1.1 x")
+        let chunks = AsyncThrowingStream<ArraySlice<UInt8>, any Error> { $0.finish() }
+        request.body = isWhole ? MessageBody(content) : MessageBody(chunks, length: nil)
+        stream.start(request) { if case .failure = $0 { failed.add(number) } }
+        channel.embeddedEventLoop.run()
+        if !isWhole { _ = stream.send(ByteBuffer(bytes: content)) }
+      }
+      if scenario.first > 0 { try receive(Self.opening(0, by: scenario.first)) }
+      for _ in 0..<20 {
+        for stream in scenario.opened where stream == 0 || !failed.all.contains(Int(stream)) {
+          try receive(Self.opening(stream, by: 1))
+        }
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+      }
+      #expect(Set(failed.all) == scenario.failing)
+      // Without a byte of any, all end.
+      channel.embeddedEventLoop.advanceTime(by: .seconds(10))
+      #expect(Set(failed.all) == [1, 3])
+      #expect(opened.sent.content(of: 1) == 0 && opened.sent.content(of: 3) == 0)
+    }
+  }
+}
