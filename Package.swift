@@ -188,8 +188,8 @@ let package = Package(
       name: "httpcache",
       dependencies: cache + [
         "ChildProcesses", "Conformance", "HTTPCacheArchives", "HTTPCacheObserving", "HTTPCacheProxy",
-        "TransportSecurity", .arguments, .libYAML, .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"),
-        .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .system,
+        "Loopback", "TransportSecurity", .arguments, .libYAML, .lifecycle("ServiceLifecycle"),
+        .lifecycle("UnixSignals"), .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .system,
         // For `conform --through` and --shared, with their traits.
         .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
         .extras("NIOHTTPTypesHTTP1"),

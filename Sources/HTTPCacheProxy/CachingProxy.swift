@@ -280,6 +280,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     logger.info(
       "stopping", metadata: ["connections": "\(statistics.openConnections)", "within": "\(time)"])
     context.isDraining.store(true, ordering: .relaxed)
+    context.warmer.stop()
     // A successor that has them fails, or serves.
     let isOffered = successors.isOffered
     for server in clients + redirects { await server.close(isPassedOn: isOffered) }
@@ -313,6 +314,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     _ context: ProxyContext, _ following: Task<Void, Never>
   ) async {
     context.isDraining.store(true, ordering: .relaxed)
+    context.warmer.stop()
     for socket in sockets { await socket.close(isPassedOn: true) }
     await beginDraining(connections)
     logger.info("finishing requests in flight", metadata: ["connections": "\(statistics.openConnections)"])

@@ -27,6 +27,8 @@ extension HTTPCache {
     public let diskBytes: Int
     /// The time when it was stored or last validated, by the wall clock.
     public let storedAt: Timestamp
+    /// What selects the response, and those that share its content, among the variants.
+    let selecting: [SelectingFields]
   }
 
   /// The list of stored responses: see ``HTTPCache/storedResponses(_:)``.
@@ -120,11 +122,12 @@ private struct Listing: Sendable {
 
   private func response(_ entry: CacheStore.ListedEntry) -> HTTPCache.ListedResponse? {
     guard times?.contains(entry.storedAt) ?? true,
-      let covered = CoveredResponses(entry.key, entry.metadata, by: covers), let cacheKey = covered.key,
-      let response = covered.indices.lazy.map({ covered.responses[$0] }).first(where: { response in
-        !response.scopes(under: cacheKey).contains { cache.store.isMarked(entry.id, in: StoreScope($0)) }
-      })
+      let covered = CoveredResponses(entry.key, entry.metadata, by: covers), let cacheKey = covered.key
     else { return nil }
+    let live = covered.indices.lazy.map { covered.responses[$0] }.filter { response in
+      !response.scopes(under: cacheKey).contains { cache.store.isMarked(entry.id, in: StoreScope($0)) }
+    }
+    guard let response = live.first else { return nil }
     let key = StoredKey(entry.key)
     guard key.anchor.map({ cache.responses.leads(from: $0.key, by: $0.nonce) }) ?? true else { return nil }
     return HTTPCache.ListedResponse(
@@ -132,7 +135,7 @@ private struct Listing: Sendable {
       method: key.kind == .query ? HTTPRequest.Method(rawValue: "QUERY") ?? .get : .get,
       status: response.status, contentLength: entry.bodyCount, isComplete: response.parts == nil,
       memoryBytes: entry.memoryBytes, diskBytes: entry.diskBytes,
-      storedAt: Timestamp(milliseconds: entry.storedAt))
+      storedAt: Timestamp(milliseconds: entry.storedAt), selecting: live.map(\.selecting))
   }
 }
 

@@ -133,7 +133,7 @@ extension HTTPCache {
   }
 
   /// Returns the keys that responses to GET requests for a target are stored under; `nil` if some of them may be unknown.
-  private func storeKeys(of target: TargetURI, partition: String) -> [StoreKey]? {
+  func storeKeys(of target: TargetURI, partition: String) -> [StoreKey]? {
     let keys =
       [StoreKey(CacheKey(target, partition: partition).bytes)]
       + (responses.commonKey(of: target, partition: partition).map { [$0] } ?? [])

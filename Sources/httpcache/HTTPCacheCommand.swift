@@ -16,8 +16,8 @@ struct HTTPCacheCommand: AsyncParsableCommand {
     version: HTTPCache.version,
     subcommands: [
       ExplainCommand.self, RulesCommand.self, ConformCommand.self, ProxyCommand.self, InspectCommand.self,
-      VerifyCommand.self,
-      PurgeCommand.self, StatsCommand.self, ImportCommand.self, RecordCommand.self,
+      VerifyCommand.self, PurgeCommand.self, WarmCommand.self, StatsCommand.self, ImportCommand.self,
+      RecordCommand.self,
     ])
 
   /// Runs the command as ArgumentParser does, but rejects repeated options.

@@ -51,9 +51,12 @@ enum Input {
     Timestamp(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
   }
 
+  /// Writes to standard error as it is.
+  static func show(_ text: String) { _ = try? FileDescriptor.standardError.writeAll(text.utf8) }
+
   static var isTerminalOutput: Bool { isatty(1) == 1 }
 
   static func complain(_ text: String) {
-    _ = try? FileDescriptor.standardError.writeAll("httpcache: \(text)\n".utf8)
+    show("httpcache: \(text)\n")
   }
 }

@@ -6,7 +6,6 @@ import Loopback
 import NIOCore
 import NIOHPACK
 import NIOHTTP1
-import NIOPosix
 import TransportSecurity
 
 /// Sends one request with exactly these fields, on its own connection, and waits for the response.
@@ -19,63 +18,24 @@ enum LiveClient {
     var isWhole = false
   }
 
-  private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
-
   static func send(
     _ request: HTTPRequest, body: [UInt8], to target: LiveRunner.Target, within seconds: Int64
   ) async throws -> Answer {
     if target.usesHTTP2 { return try await sendHTTP2(request, body: body, to: target, within: seconds) }
-    let connection = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-      .connect(host: target.host, port: target.port) { channel in
-        channel.eventLoop.makeCompletedFuture {
-          // A handshake that fails closes the channel.
-          _ = try target.encryption?.encrypt(
-            channel, to: target.host, by: channel.eventLoop.now + .seconds(seconds))
-          try channel.pipeline.syncOperations.addHandlers([
-            HTTPRequestEncoder(),
-            ByteToMessageHandler(
-              HTTPResponseDecoder(leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .forward)),
-          ])
-          return try Connection(wrappingChannelSynchronously: channel)
-        }
-      }
+    var head = HTTPRequestHead(
+      version: .http1_1, method: .RAW(value: request.method.rawValue), uri: request.path ?? "/")
+    head.headers.add(name: "Host", value: request.authority ?? "")
+    for field in request.headerFields { head.headers.add(name: field.name.rawName, value: field.value) }
+    if !body.isEmpty, !head.headers.contains(name: "Content-Length") {
+      head.headers.add(name: "Content-Length", value: String(body.count))
+    }
     // A cache that never answers must not block the run.
-    let timer = connection.channel.eventLoop.scheduleTask(in: .seconds(seconds)) {
-      [channel = connection.channel] in
-      channel.close(promise: nil)
-    }
-    defer { timer.cancel() }
-    return try await connection.executeThenClose { inbound, outbound in
-      var head = HTTPRequestHead(
-        version: .http1_1, method: .RAW(value: request.method.rawValue), uri: request.path ?? "/")
-      head.headers.add(name: "Host", value: request.authority ?? "")
-      for field in request.headerFields { head.headers.add(name: field.name.rawName, value: field.value) }
-      if !body.isEmpty, !head.headers.contains(name: "Content-Length") {
-        head.headers.add(name: "Content-Length", value: String(body.count))
-      }
-      try await outbound.write(.head(head))
-      if !body.isEmpty { try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body)))) }
-      try await outbound.write(.end(nil))
-      var answer = Answer()
-      do {
-        for try await part in inbound {
-          switch part {
-          case .head(let received):
-            let head = HTTPResponse(received)
-            if head.status.kind == .informational { answer.interim.append(head) } else { answer.head = head }
-          case .body(let buffer): answer.body += buffer.readableBytesView
-          case .end:
-            // NIO ends an interim response, too.
-            guard answer.head != nil else { continue }
-            answer.isWhole = true
-            return answer
-          }
-        }
-      } catch {
-        // A broken connection is recorded in the answer.
-      }
-      return answer
-    }
+    let answer = try await HTTP1Client.send(
+      head, body: body, to: .address(host: target.host, port: target.port), encryption: target.encryption,
+      within: seconds)
+    return Answer(
+      interim: answer.interim.map { HTTPResponse($0) }, head: answer.head.map { HTTPResponse($0) },
+      body: answer.body, isWhole: answer.isWhole)
   }
 }
 

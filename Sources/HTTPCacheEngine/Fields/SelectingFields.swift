@@ -118,6 +118,18 @@ package struct SelectingFields: Hashable, Sendable {
     }
   }
 
+  /// The fields of a request that these fields select; `nil` if none does, or a value is kept as a digest only.
+  package var request: HTTPFields? {
+    if isUnmatchable { return nil }
+    var request = HTTPFields()
+    for field in fields {
+      guard let value = field.line ?? field.value else { continue }
+      guard !field.isDigest, let name = HTTPField.Name(field.name) else { return nil }
+      request.append(value.field(name))
+    }
+    return request
+  }
+
   /// The nominated names.
   var vary: VaryField { isUnmatchable ? .any : .names(fields.map(\.name)) }
 

@@ -15,6 +15,10 @@ struct AdminRequest: Sendable {
     var text: String
     var challenge: String?
     var allow: String?
+
+    static let tooLarge = Answer(
+      status: 413,
+      text: "The content has more than \(AdminConnection.contentLimit) bytes. Send it in parts.\n")
   }
 
   private let method: HTTPMethod
@@ -57,7 +61,11 @@ struct AdminRequest: Sendable {
       }
     }
     switch path {
-    case "/purge": return await method == .POST ? purge() : notAllowed("POST")
+    case "/purge":
+      guard method == .POST else { return notAllowed("POST") }
+      if let refusal { return refusal }
+      return await PurgeRequest(query: query, content: content, wantsJSON: wantsJSON, context).answer()
+    case "/warm": return warm()
     case _ where method != .GET && method != .HEAD: return notAllowed("GET, HEAD")
     case "/health":
       let isDraining = context.isDraining.load(ordering: .relaxed)
@@ -81,7 +89,8 @@ struct AdminRequest: Sendable {
       }
       return Answer(type: "text/html; charset=utf-8", text: page)
     default:
-      return Answer(status: 404, text: "Not found. Use /status, /metrics, /health, /ready or /purge.\n")
+      return Answer(
+        status: 404, text: "Not found. Use /status, /metrics, /health, /ready, /purge or /warm.\n")
     }
   }
 
@@ -125,20 +134,37 @@ struct AdminRequest: Sendable {
     Answer(status: 405, text: "Use \(methods).\n", allow: methods)
   }
 
-  // MARK: - Purging
-
-  private func purge() async -> Answer {
-    if context.settings.value.adminToken != nil {
-      guard isAuthorized else {
-        return Answer(
-          status: 401, text: "Purging requires the admin token: Authorization: Bearer TOKEN\n",
-          challenge: "Bearer")
+  private func warm() -> Answer {
+    switch method {
+    case .GET, .HEAD: return WarmRequest.progress(context, wantsJSON: wantsJSON)
+    case .POST, .DELETE:
+      if let refusal { return refusal }
+      if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
+      if method == .POST {
+        return WarmRequest(query: String(query), content: content, wantsJSON: wantsJSON, context: context)
+          .answer()
       }
-    } else if isFromPage {
-      // Any page in an administrator's browser can post here, but it cannot leave out these fields.
-      return Answer(status: 403, text: "Purging from a web page requires an admin token; set one.\n")
+      let count = context.warmer.drop()
+      return Answer(text: "Gave up \(count) URLs that waited.\n")
+    default: return notAllowed("GET, HEAD, POST, DELETE")
     }
-    return await PurgeRequest(query: query, content: content, wantsJSON: wantsJSON, context).answer()
+  }
+
+  // MARK: - Authorization
+
+  /// The response to a client that may change nothing; `nil` if it may.
+  private var refusal: Answer? {
+    if context.settings.value.adminToken != nil {
+      return isAuthorized
+        ? nil
+        : Answer(
+          status: 401, text: "Purging and warming require the admin token: Authorization: Bearer TOKEN\n",
+          challenge: "Bearer")
+    }
+    // Any page in an administrator's browser can post here, but it cannot leave out these fields.
+    return isFromPage
+      ? Answer(
+        status: 403, text: "Purging and warming from a web page require an admin token; set one.\n") : nil
   }
 
   /// Whether the request has the admin token.

@@ -78,12 +78,13 @@ final class AdminConnection: ChannelInboundHandler, TabledConnection {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  /// Maximum bytes of a request's content, which may be URLs to purge.
-  private static let contentLimit = 64 << 10
+  /// Maximum bytes of a request's content, which may be URLs: some ten thousand.
+  static let contentLimit = 1 << 20
 
   private let context: ProxyContext
   private var head: HTTPRequestHead?
-  private var content: [UInt8] = []
+  /// The content; `nil` if it is too large.
+  private var content: [UInt8]? = []
   private var timer: Scheduled<Void>?
   private var channelContext: ChannelHandlerContext?
   /// The place of the connection, which it loses to another while it is idle.
@@ -138,24 +139,22 @@ final class AdminConnection: ChannelInboundHandler, TabledConnection {
       self.head = head
       content = []
     case .body(let bytes):
-      content += bytes.readableBytesView
-      if content.count > Self.contentLimit {
-        content = []
-        head = nil
-        context.close(promise: nil)
-      }
+      content? += bytes.readableBytesView
+      if let count = content?.count, count > Self.contentLimit { content = nil }
     case .end:
       guard let head else { return }
       self.head = nil
       answering += 1
       place?.began()
-      let admin = AdminRequest(head, content: content, self.context)
+      // What follows may be the rest of it.
+      if content == nil { isLast = true }
+      let admin = content.map { AdminRequest(head, content: $0, self.context) }
       content = []
       let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
       let loop = context.eventLoop
       // Purging may take long, so it does not run on the event loop.
       Task {
-        let answer = await admin.answer()
+        let answer = await admin?.answer() ?? AdminRequest.Answer.tooLarge
         loop.execute {
           let (connection, context) = bound.value
           connection.send(answer, to: head, context)

@@ -18,6 +18,7 @@ struct PrometheusText {
     let table = context.sites.table
     page.requests(table.counted)
     page.traffic(statistics)
+    page.warming(context.warmer.progress)
     page.certificates(context.settings.encryption.clients?.certificates ?? [])
     page.origin(table.sites)
     page.objects(cache)
@@ -130,6 +131,11 @@ struct PrometheusText {
     counter(
       "httpcache_access_log_dropped_lines_total",
       "Lines of the access log that were dropped.", statistics.logLinesDropped.value)
+  }
+
+  private mutating func warming(_ progress: WarmingList.Progress) {
+    family("httpcache_warming_urls", "gauge", "URLs of the last list to load, by state.")
+    for (state, count) in progress.counts { sample("httpcache_warming_urls", [("state", state)], count) }
   }
 
   private mutating func origin(_ sites: [ServedSite]) {

@@ -11,6 +11,8 @@ struct Purge: Hashable, Sendable {
   var isSoft = false
   /// What is purged, for the log.
   var description: String
+  /// How many requests per second load again what was purged; `nil` for none.
+  var warmingRate: Double?
 
   /// Returns the responses in groups of some origins, or of all. A tag is a group, too, and a name may be written as an
   /// origin writes it in fields.
@@ -38,6 +40,32 @@ struct Purge: Hashable, Sendable {
     return count
   }
 
+  /// Returns the requests that load again what would be purged, as far as there is room for them; `nil` if that is not wanted.
+  func repeated(_ context: ProxyContext) async -> HTTPCache.StoredRequests? {
+    guard warmingRate != nil else { return nil }
+    var found = HTTPCache.StoredRequests(upTo: context.warmer.room)
+    for selection in selections { await context.cache.addRequests(of: selection, to: &found) }
+    return found
+  }
+
+  /// Loads again what was purged.
+  ///
+  /// - Returns: the number of requests, and of responses that none of them leads to.
+  func load(_ found: HTTPCache.StoredRequests, _ context: ProxyContext) -> Reloading {
+    let targets = found.requests.map { WarmingList.Target(url: $0.url, fields: $0.fields) }
+    // Others may have taken the room meanwhile.
+    guard context.warmer.add(targets, rate: warmingRate ?? WarmingList.usualRate, context) else {
+      return Reloading(count: 0, left: targets.count + found.left)
+    }
+    return Reloading(count: targets.count, left: found.left)
+  }
+
+  /// The number of requests that load again what was purged, and of responses that none of them leads to.
+  struct Reloading: Hashable, Sendable {
+    var count: Int
+    var left: Int
+  }
+
   /// Maximum time that the response to a purge waits for the other nodes of a shared tier.
   private static let confirmation = Duration.seconds(5)
 
@@ -53,21 +81,35 @@ struct Purge: Hashable, Sendable {
   }
 
   /// Returns the result of a purge as text.
-  func text(_ count: Int?, _ reach: HTTPCache.RemovalReach? = nil) -> String {
+  func text(
+    _ count: Int?, _ reach: HTTPCache.RemovalReach? = nil, _ reloading: Reloading? = nil
+  ) -> String {
     let responses = count.map { $0 == 1 ? "1 response" : "\($0) responses" } ?? "the responses"
     let result = isSoft ? "Marked \(responses) stale" : "Removed \(responses)"
-    return switch reach {
-    case nil: result + ".\n"
-    case .everywhere: result + " here, and all nodes of the shared tier have done the same.\n"
-    case .logged: result + " here; some nodes of the shared tier have not answered yet.\n"
-    case .here:
-      result
-        + " here only: the shared tier, or the process that has the directory, cannot be reached and is told later.\n"
-    }
+    let answer =
+      switch reach {
+      case nil: result + ".\n"
+      case .everywhere: result + " here, and all nodes of the shared tier have done the same.\n"
+      case .logged: result + " here; some nodes of the shared tier have not answered yet.\n"
+      case .here:
+        result
+          + " here only: the shared tier, or the process that has the directory, cannot be reached and is told later.\n"
+      }
+    guard let reloading else { return answer }
+    return answer + "\(reloading.count) requests load them again, as GET /warm shows"
+      + (reloading.left > 0 ? "; for \(reloading.left) responses there is no request, or no room.\n" : ".\n")
   }
 
   /// Returns the result of a purge as JSON.
-  func json(_ count: Int?, _ reach: HTTPCache.RemovalReach? = nil) -> String {
-    "{\"purged\":\(count.map { "\($0)" } ?? "null"),\"soft\":\(isSoft)\(reach.map { ",\"reach\":\"\($0.rawValue)\"" } ?? "")}\n"
+  func json(
+    _ count: Int?, _ reach: HTTPCache.RemovalReach? = nil, _ reloading: Reloading? = nil
+  ) -> String {
+    var members: [(name: String, value: JSONText)] = [("purged", .optional(count)), ("soft", .bool(isSoft))]
+    if let reach { members.append(("reach", .string(reach.rawValue))) }
+    if let reloading {
+      members.append(
+        ("reloading", .map([("requests", .integer(reloading.count)), ("left", .integer(reloading.left))])))
+    }
+    return "\(JSONText.map(members))\n"
   }
 }

@@ -21,10 +21,7 @@ struct PurgeRequest: Sendable {
   /// Maximum bytes of a pattern.
   private static let patternLength = 2000
 
-  private struct Fault: Error {
-    let text: String
-    init(_ text: String) { self.text = text }
-  }
+  private typealias Fault = AdminParameters.Fault
 
   private let query: String
   private let content: [UInt8]
@@ -42,11 +39,13 @@ struct PurgeRequest: Sendable {
   func answer() async -> AdminRequest.Answer {
     do throws(Fault) {
       let purge = try purge()
+      let repeated = await purge.repeated(context)
       let count = await purge.run(context)
       let reach = await Purge.confirm(context)
+      let reloading = repeated.map { purge.load($0, context) }
       return wantsJSON
-        ? AdminRequest.Answer(type: "application/json", text: purge.json(count, reach))
-        : AdminRequest.Answer(text: purge.text(count, reach))
+        ? AdminRequest.Answer(type: "application/json", text: purge.json(count, reach, reloading))
+        : AdminRequest.Answer(text: purge.text(count, reach, reloading))
     } catch {
       return AdminRequest.Answer(
         status: 400,
@@ -57,6 +56,7 @@ struct PurgeRequest: Sendable {
           POST /purge?tag=NAME or ?group=NAME for all hosts; repeat them, or add host=HOST or origin=http://HOST/ for one
           POST /purge?origin=http://HOST/ or ?host=HOST, ?site=NAME, ?since=SECONDS for what was stored since then (Unix time), or ?all
           With soft, stored responses become stale instead of being removed: POST /purge?all&soft
+          With warm, and rate=NUMBER per second, what was purged is loaded again: POST /purge?site=NAME&warm&rate=50
 
           """)
     }
@@ -67,8 +67,9 @@ struct PurgeRequest: Sendable {
   private func purge() throws(Fault) -> Purge {
     var (targets, patterns, groups) = ([TargetURI](), [TargetPattern](), [String]())
     var (origins, isSoft) = ([TargetURI](), false)
+    var (warms, rate) = (false, Double?.none)
     var whole: [(name: String, HTTPCache.Selection)] = []
-    let parameters = try Self.parameters(query[...]) + contentParameters()
+    let parameters = try AdminParameters.read(query, content)
     for (name, value) in parameters {
       switch name {
       case "url": targets.append(try Self.target(value, name))
@@ -93,8 +94,10 @@ struct PurgeRequest: Sendable {
         }
         whole.append((name, .since(Timestamp(seconds: time))))
       case "site": whole.append((name, try site(value)))
-      case "all": if try Self.flag(value, name) { whole.append((name, .all)) }
-      case "soft": isSoft = try Self.flag(value, name)
+      case "all": if try AdminParameters.flag(value, name) { whole.append((name, .all)) }
+      case "soft": isSoft = try AdminParameters.flag(value, name)
+      case "warm": warms = try AdminParameters.flag(value, name)
+      case "rate": rate = try WarmRequest.rate(value)
       default: throw Fault("unknown parameter '\(name)'.")
       }
     }
@@ -120,14 +123,17 @@ struct PurgeRequest: Sendable {
     }
     for (name, selection) in whole {
       guard selections.isEmpty else {
-        throw Fault("\(name) cannot be combined with other parameters than soft.")
+        throw Fault("\(name) cannot be combined with other parameters than soft, warm and rate.")
       }
       selections.append(selection)
     }
     guard !selections.isEmpty else {
       throw Fault("expected url, prefix, glob, tag, group, origin, host, site, since or all.")
     }
-    return Purge(selections: selections, isSoft: isSoft, description: Self.summary(parameters))
+    if rate != nil, !warms { throw Fault("rate: add warm, or remove it.") }
+    return Purge(
+      selections: selections, isSoft: isSoft, description: Self.summary(parameters),
+      warmingRate: warms ? rate ?? WarmingList.usualRate : nil)
   }
 
   private func site(_ name: String) throws(Fault) -> HTTPCache.Selection {
@@ -143,31 +149,11 @@ struct PurgeRequest: Sendable {
 
   /// Returns the parameters for the log.
   private static func summary(_ parameters: [(name: String, value: String)]) -> String {
-    let named = parameters.filter { $0.name != "soft" }
+    let named = parameters.filter { !["soft", "warm", "rate"].contains($0.name) }
     let rest = named.count > 10 ? " and \(named.count - 10) more" : ""
     return named.prefix(10).map { $0.value.isEmpty ? $0.name : "\($0.name) \($0.value)" }.joined(
       separator: ", ")
       + rest
-  }
-
-  private func contentParameters() throws(Fault) -> [(name: String, value: String)] {
-    let text = String(decoding: content, as: UTF8.self)
-    var parameters: [(name: String, value: String)] = []
-    for line in text.split(whereSeparator: \.isNewline) {
-      // Some clients send everything as a form.
-      let isURL = line.hasPrefix("http://") || line.hasPrefix("https://")
-      parameters += isURL ? [("url", String(line))] : try Self.parameters(line)
-    }
-    return parameters
-  }
-
-  /// Reads a flag. It is on if it is present; a flag that is explicitly off is an error, because it does not say what
-  /// to purge.
-  private static func flag(_ value: String, _ name: String) throws(Fault) -> Bool {
-    guard ["", "1", "true"].contains(value) else {
-      throw Fault("\(name): expected no value; write \(name), or remove it.")
-    }
-    return true
   }
 
   private static func target(_ text: String, _ name: String) throws(Fault) -> TargetURI {
@@ -196,45 +182,5 @@ struct PurgeRequest: Sendable {
       throw Fault("\(name): expected 1 to \(patternLength) bytes.")
     }
     return text
-  }
-
-  private static func parameters(_ query: Substring) throws(Fault) -> [(name: String, value: String)] {
-    var parameters: [(name: String, value: String)] = []
-    // As bytes: a combining character behind a separator would make it another `Character`.
-    for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
-      let name = try decoded(pair.prefix { $0 != UInt8(ascii: "=") })
-      let value = pair.drop { $0 != UInt8(ascii: "=") }.dropFirst()
-      // Forms write a blank as +. In a URL, which has no blanks, + is itself.
-      let isName = name == "group" || name == "tag"
-      parameters.append((name, try decoded(value, blank: isName ? UInt8(ascii: "+") : nil)))
-    }
-    return parameters
-  }
-
-  /// Percent-decodes a text.
-  ///
-  /// - Parameter blank: the byte that stands for a blank, if any.
-  private static func decoded(
-    _ text: Substring.UTF8View, blank: UInt8? = nil
-  ) throws(Fault) -> String {
-    var bytes: [UInt8] = []
-    var rest = text
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        bytes.append(byte == blank ? UInt8(ascii: " ") : byte)
-        continue
-      }
-      let digits = rest.prefix(2)
-      guard digits.count == 2, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
-        let decoded = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-      else {
-        throw Fault(
-          "expected two hexadecimal digits after each %, found '\(String(decoding: text.prefix(200), as: UTF8.self))'; write %25 for %."
-        )
-      }
-      bytes.append(decoded)
-      rest = rest.dropFirst(2)
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 }

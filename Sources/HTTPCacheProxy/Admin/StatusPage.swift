@@ -75,6 +75,7 @@ enum StatusPage {
       \(row("memory", "\(usage.memoryEntries) entries, \(bytes(usage.memoryBytes)) of \(bytes(capacity.memory))"))\
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
       \(context.cache.sharedTierStatistics.map { shared($0) } ?? "")\
+      \(warming(context.warmer.progress))\
       </table>\(sites.map { servers($0) }.joined())\(reasons(statistics.cache))\(rules(context.cache.ruleCounts))<p>\(showsSettings ? "<a href=\"?configuration\">Configuration</a>, " : "")httpcache \(HTTPCache.version)</p>
       """, isRefreshed: true)
   }
@@ -165,6 +166,13 @@ enum StatusPage {
       + row("shared hits and misses", "\(tier.hits), \(tier.misses)")
       + row("stored, refused, dropped", "\(tier.stores), \(tier.refused), \(tier.dropped)")
       + row("errors of the shared tier", "\(tier.errors)")
+  }
+
+  private static func warming(_ progress: WarmingList.Progress) -> String {
+    guard progress.all > 0 else { return "" }
+    let text = progress.counts.filter { $0.value > 0 }.map { "\($0.value) \($0.name)" }.joined(
+      separator: ", ")
+    return row("URLs of the last list to load", text)
   }
 
   private static func table(_ heading: String, _ now: String, _ rows: [String]) -> String {

@@ -23,6 +23,7 @@ enum StatusReport {
       ("disk", capacity.disk == 0 ? .null : tier(usage.diskEntries, usage.diskBytes, capacity.disk)),
       ("stored", .integer(context.statistics.cache.stored.value)),
       ("notStored", .map(notStored.map { ($0.key.rawValue, .integer($0.value)) })),
+      ("warming", .map(context.warmer.progress.counts.map { ($0.name, .integer($0.value)) })),
       ("rules", .map(context.cache.ruleCounts.map { ($0.name, .integer($0.requests)) })),
     ]
     if let shared = context.cache.sharedTierStatistics {

@@ -100,7 +100,7 @@ public struct ProxyConfiguration: Sendable {
   package var handover: UnixSocket?
   /// Whether the admin port has TLS, too, with the certificates of ``tls`` (default: `false`).
   public var adminUsesTLS = false
-  /// The token that purging requires from other machines, as `Authorization: Bearer`. Without a token the admin port
+  /// The token that purging and warming require from other machines, as `Authorization: Bearer`. Without a token the admin port
   /// must be on loopback.
   public var adminToken: String?
   /// The access log, which has a line for each request; off by default.

@@ -16,6 +16,7 @@ final class ProxyContext: Sendable {
   let cache: HTTPCache
   let sites: ServedSites
   let executors: LoopExecutors
+  let warmer: Warmer
   let statistics: ProxyStatistics
   let logger: Logger
   /// Logs when there are too many requests of HTTP/2.
@@ -34,6 +35,7 @@ final class ProxyContext: Sendable {
   ) {
     self.settings = settings
     executors = LoopExecutors(group)
+    warmer = Warmer(on: group.next(), logger)
     configuration = settings.value
     self.cache = cache
     self.statistics = statistics

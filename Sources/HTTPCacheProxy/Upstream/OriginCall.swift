@@ -58,8 +58,8 @@ final class OriginCall: Cancellable {
   }
 
   let site: ServedSite
-  /// The channel of the client's requests.
-  private let channel: any Channel
+  /// The channel of the client's requests; `nil` if no client waits for the response.
+  private let channel: (any Channel)?
   /// The client's event loop, on which the connection to the origin should be too.
   let loop: any EventLoop
   /// The client's HTTP version (RFC 9110 §7.6.3).
@@ -67,8 +67,14 @@ final class OriginCall: Cancellable {
   let expectsContinue: Bool
   private let state = Mutex(State())
 
-  init(_ context: ProxyContext, _ channel: any Channel, _ client: ClientRequest) {
-    (site, self.channel, loop) = (context.site(of: client), channel, channel.eventLoop)
+  convenience init(_ context: ProxyContext, _ channel: any Channel, _ client: ClientRequest) {
+    self.init(context, channel, on: channel.eventLoop, client)
+  }
+
+  init(
+    _ context: ProxyContext, _ channel: (any Channel)?, on loop: any EventLoop, _ client: ClientRequest
+  ) {
+    (site, self.channel, self.loop) = (context.site(of: client), channel, loop)
     (version, expectsContinue) = (client.version, client.expectsContinue)
   }
 
@@ -84,7 +90,7 @@ final class OriginCall: Cancellable {
   /// Passes interim responses to the client. The next one is read after the client, or the kernel, has taken this one.
   var interim: InterimReceiver {
     { [self] head in
-      let write = channel.writeAndFlush(ResponsePart.interim(head))
+      let write = channel?.writeAndFlush(ResponsePart.interim(head))
       state.withLock { $0.interim = write }
     }
   }

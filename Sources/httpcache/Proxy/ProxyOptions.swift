@@ -228,7 +228,7 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Endpoint of /metrics, /status, /health, /ready and purging, such as 127.0.0.1:9090 or unix:PATH; off by default.",
+      "Endpoint of /metrics, /status, /health, /ready, purging and warming, such as 127.0.0.1:9090 or unix:PATH; off by default.",
       valueName: "endpoint"))
   var admin: String?
 
@@ -237,7 +237,7 @@ struct ProxyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Bearer token that purging requires; needed for an admin address that is not loopback.",
+      "Bearer token that purging and warming require; needed for an admin address that is not loopback.",
       valueName: "token"))
   var adminToken: String?
 

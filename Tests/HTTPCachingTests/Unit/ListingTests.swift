@@ -39,6 +39,47 @@ struct ListingTests {
     for path in paths { _ = try await setting.get(path, from: origin) }
   }
 
+  @Test(
+    "The requests that stored responses answer are found, for a URL and for a pattern",
+    arguments: [true, false])
+  func requests(onDisk: Bool) async throws {
+    try await withTemporaryDirectory { directory in
+      let setting = try Setting(directory: onDisk ? directory : nil)
+      let languages: [String?] = ["de", "en", nil, "de"]
+      for path in ["/a", "/large"] {
+        for language in languages {
+          var fields = HTTPFields()
+          if let language { fields[.acceptLanguage] = language }
+          _ = try await setting.get(path, from: origin, fields: fields)
+        }
+      }
+      try await store(["/b"], in: setting)
+      let all: [(HTTPCache.Selection, [String])] = [
+        (.all, ["/a", "/b", "/large"]), (.patterns([.prefix("https://example.test/a")]), ["/a"]),
+        (.target(try #require(TargetURI(absolute: "https://example.test/large"))), ["/large"]),
+        (.group("a"), ["/a"]), (.target(try #require(TargetURI(absolute: "https://example.test/c"))), []),
+      ]
+      for (selection, paths) in all {
+        let expected = paths.flatMap { path in
+          (path == "/b" ? [nil] : [nil, "de", "en"]).map { language in
+            var fields = HTTPFields()
+            if let language { fields[.acceptLanguage] = language }
+            return HTTPCache.StoredRequest(url: "https://example.test\(path)", fields: fields)
+          }
+        }
+        var found = HTTPCache.StoredRequests(upTo: 100)
+        await setting.cache.addRequests(of: selection, to: &found)
+        #expect(found.requests == Set(expected) && found.left == 0)
+        var few = HTTPCache.StoredRequests(upTo: 2)
+        await setting.cache.addRequests(of: selection, to: &few)
+        #expect(few.requests.count == Swift.min(2, expected.count))
+        #expect(few.requests.isSubset(of: Set(expected)))
+        #expect(few.left == Swift.max(0, expected.count - 2))
+      }
+      setting.cache.close()
+    }
+  }
+
   @Test("Each stored response is listed once, with its sizes, in memory, on disk, and after the next opening")
   func tiers() async throws {
     let paths = ["/a", "/b?x=1", "/large"] + (0..<600).map { "/\($0)" }

@@ -241,8 +241,8 @@ struct SiteSocketTests {
       for (query, text) in [
         ("site=else", "site: expected one of shop, api, blog, found 'else'."),
         ("site=", "site: expected one of shop, api, blog, found ''."),
-        ("site=shop&tag=a", "site cannot be combined with other parameters than soft."),
-        ("site=shop&site=api", "site cannot be combined with other parameters than soft."),
+        ("site=shop&tag=a", "site cannot be combined with other parameters than soft, warm and rate."),
+        ("site=shop&site=api", "site cannot be combined with other parameters than soft, warm and rate."),
       ] { expect(try await proxy.ask("POST /purge?\(query)"), contains: text) }
     }
   }

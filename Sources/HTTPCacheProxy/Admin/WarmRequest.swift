@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPTypes
+
+/// A request from an authorised client that fills the cache, and its response.
+///
+/// If any part of it is invalid, or there is no room for all URLs, the response is an error and nothing is loaded.
+struct WarmRequest {
+  private typealias Fault = AdminParameters.Fault
+
+  let query: String
+  let content: [UInt8]
+  let wantsJSON: Bool
+  let context: ProxyContext
+
+  func answer() -> AdminRequest.Answer {
+    do throws(Fault) {
+      let (targets, rate) = try targets()
+      guard context.warmer.add(targets, rate: rate, context) else {
+        return AdminRequest.Answer(
+          status: 503,
+          text:
+            "There is room for \(context.warmer.room) more URLs, and there are \(targets.count). Send them later: GET /warm says how many wait.\n"
+        )
+      }
+      return Self.progress(context, wantsJSON: wantsJSON, status: 202)
+    } catch {
+      return AdminRequest.Answer(
+        status: 400,
+        text: """
+          \(error.text)
+          POST /warm?url=http://HOST/PATH, as clients use it; repeat url, or send one URL per line as the content
+          With header=NAME:VALUE, the requests have this field; repeat it for others
+          With rate=NUMBER, so many requests per second are sent, and \(WarmingList.usualRate) without it
+
+          """)
+    }
+  }
+
+  private func targets() throws(Fault) -> ([WarmingList.Target], Double) {
+    var (urls, fields, rate) = ([String](), HTTPFields(), WarmingList.usualRate)
+    for (name, value) in try AdminParameters.read(query, content) {
+      switch name {
+      case "url": urls.append(value)
+      case "header": fields.append(try Self.field(value))
+      case "rate": rate = try Self.rate(value)
+      default: throw Fault("unknown parameter '\(name)'.")
+      }
+    }
+    guard !urls.isEmpty else { throw Fault("expected at least one URL.") }
+    let targets = urls.map { WarmingList.Target(url: $0, fields: fields) }
+    for target in targets {
+      do throws(MessageFault) {
+        _ = try ClientRequest(target, context)
+      } catch {
+        throw Fault(
+          "url: expected \(context.scheme)://HOST/PATH, as clients use it, found '\(target.url.prefix(200))': \(error.reason)."
+        )
+      }
+    }
+    return (targets, rate)
+  }
+
+  static func rate(_ text: String) throws(AdminParameters.Fault) -> Double {
+    guard let rate = Double(text), WarmingList.rates.contains(rate) else {
+      throw Fault(
+        "rate: expected \(WarmingList.rates.lowerBound) to \(WarmingList.rates.upperBound) requests per second, found '\(text.prefix(200))'."
+      )
+    }
+    return rate
+  }
+
+  private static func field(_ text: String) throws(Fault) -> HTTPField {
+    let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))
+    guard let colon, let name = HTTPField.Name(String(text[..<colon])) else {
+      throw Fault("header: expected NAME:VALUE, found '\(text.prefix(200))'.")
+    }
+    let value = text[text.utf8.index(after: colon)...].trimmingOptionalWhitespace
+    guard HTTPField.isValidValue(value) else {
+      throw Fault("header: expected NAME:VALUE without control characters, found '\(text.prefix(200))'.")
+    }
+    return HTTPField(name: name, value: value)
+  }
+
+  /// Returns what has become of the URLs.
+  static func progress(_ context: ProxyContext, wantsJSON: Bool, status: Int = 200) -> AdminRequest.Answer {
+    let progress = context.warmer.progress
+    return wantsJSON
+      ? AdminRequest.Answer(status: status, type: "application/json", text: "\(progress.json)\n")
+      : AdminRequest.Answer(status: status, text: progress.text)
+  }
+}
+
+extension WarmingList.Progress {
+  var json: JSONText {
+    .map(
+      counts.map { ($0.name, .integer($0.value)) } + [
+        (
+          "problems",
+          .list(problems.map { .map([("url", .string($0.url)), ("reason", .string($0.reason))]) })
+        )
+      ])
+  }
+
+  /// The counts of all URLs, by what has become of them.
+  var counts: [(name: String, value: Int)] {
+    [
+      ("waiting", waiting), ("running", running), ("stored", stored), ("fresh", fresh),
+      ("notStored", notStored), ("failed", failed), ("dropped", dropped),
+    ]
+  }
+
+  fileprivate var text: String {
+    guard all > 0 else { return "No URLs have been loaded.\n" }
+    let rest = notStored + failed - problems.count
+    let lines =
+      [
+        "\(all == 1 ? "1 URL" : "\(all) URLs"): "
+          + counts.map { "\($0.value) \($0.name)" }.joined(separator: ", ")
+      ]
+      + problems.map { "\($0.url): \($0.reason)" } + (rest > 0 ? ["and \(rest) more"] : [])
+    return lines.joined(separator: "\n") + "\n"
+  }
+}

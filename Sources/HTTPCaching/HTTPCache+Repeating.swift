@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheEngine
+import HTTPCacheStore
+import HTTPTypes
+
+extension HTTPCache {
+  /// A request that selects a stored response.
+  package struct StoredRequest: Hashable, Sendable {
+    package var url: String
+    /// The fields by which the response is selected among the variants.
+    package var fields: HTTPFields
+  }
+
+  /// The requests that selected responses answer, to send them again.
+  package struct StoredRequests: Sendable {
+    /// Requests with GET, each once.
+    package internal(set) var requests: Set<StoredRequest> = []
+    /// Number of responses that no such request leads to: those to QUERY, those in partitions that rules make, and those that
+    /// secrets select, which are not kept. Also those above the limit.
+    package internal(set) var left = 0
+    let limit: Int
+
+    package init(upTo limit: Int) { self.limit = limit }
+
+    fileprivate mutating func add(_ url: String, _ selecting: [SelectingFields]) {
+      for fields in selecting.map(\.request) {
+        guard let fields, requests.count < limit else {
+          left += 1
+          continue
+        }
+        requests.insert(StoredRequest(url: url, fields: fields))
+      }
+    }
+  }
+
+  /// Adds the requests that the responses of a selection answer.
+  ///
+  /// - Complexity: O(1) for a target in one partition; otherwise as ``storedResponses(_:)``.
+  package func addRequests(of selection: Selection, to found: inout StoredRequests) async {
+    let partition = configuration.partition
+    let resolved = resolved(selection)
+    if case .target(let target, _) = resolved.extent, resolved.place == .partition(partition) {
+      let selecting = await BlockingExecutor.run { self.selecting(target, partition) }
+      return found.add(target.text, selecting)
+    }
+    for await response in storedResponses(selection) {
+      if response.method == .get, response.partition == partition {
+        found.add(response.url, response.selecting)
+      } else {
+        found.left += response.selecting.count
+      }
+    }
+  }
+
+  /// Returns what selects each stored response to GET for a target.
+  private func selecting(_ target: TargetURI, _ partition: String) -> [SelectingFields] {
+    (storeKeys(of: target, partition: partition) ?? []).flatMap { key in
+      (responses.entries(for: key, atOnce: false) ?? StoredEntries()).flatMap { entry in
+        entry.metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }.map(\.selecting)
+      }
+    }
+  }
+}
