@@ -38,7 +38,7 @@ STORE_TESTS = ^(HTTPCacheStore|HTTPCaching)Tests
 .DEFAULT_GOAL := help
 # The targets build in the same folders, and measure time: one after the other, even with `make -j`.
 .NOTPARALLEL:
-.PHONY: help bench bench-instructions bench-limits test test-unit test-integration test-long test-long-tiers test-busy test-session test-thread test-crash test-large soak soak-tier fleet test-address test-swift-hash conformance-live example example-catalogue example-gateway build build-tests api docs docs-test snippets options lint format prepare check clean fuzz fuzz-corpus
+.PHONY: help bench bench-instructions bench-limits test test-unit test-integration test-long test-long-tiers test-busy test-session test-thread test-crash test-large soak soak-tier fleet test-address test-swift-hash conformance-live package test-package example example-catalogue example-gateway build build-tests api docs docs-test snippets options lint format prepare check clean fuzz fuzz-corpus
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-24s %s\n", $$1, $$2 }'
@@ -74,7 +74,7 @@ test-busy: check build-tests ## run both ROUNDS times (default: 5) beside busy p
 
 test-long: export HTTPCACHE_TEST_EFFORT = long
 test-long: SECONDS = 600
-test-long: test-long-tiers test-session test-crash test-large soak soak-tier fleet test-swift-hash test-thread test-address fuzz docs-test ## run what takes hours: before a release; `make -k` goes on after a failure
+test-long: test-long-tiers test-session test-crash test-large soak soak-tier fleet test-swift-hash test-thread test-address fuzz test-package docs-test ## run what takes hours: before a release; `make -k` goes on after a failure
 
 test-long-tiers: build-tests
 	@bash scripts/test.sh unit integration long
@@ -133,6 +133,19 @@ conformance-live: check ## run the scenarios, or those of FILE, through proxies 
 	for kind in shared cdn private; do \
 	  echo "$$kind:"; "$(SCRATCH)/release/httpcache" conform --live --cache $$kind $(or $(FILE),Tests/CommandTests/Unit/Conformance/Scenarios/*.json) || exit 1; \
 	done
+
+# MARK: The package
+
+PACKAGE_BUILD = SWIFT_DETERMINISTIC_HASHING=1 $(SWIFT) build -c release --traits CommandLine,TLS,Redis \
+  --scratch-path "$(SCRATCH)/package" --product httpcache --static-swift-stdlib -debug-info-format none -Xlinker -s
+
+package: check ## build httpcache for release, and write a Debian package, an archive and checksums to SCRATCH/package/dist
+	$(PACKAGE_BUILD)
+	@bash scripts/package.sh
+
+test-package: check ## install, start, reload, upgrade and purge the package in a fresh Debian with systemd; as root
+	$(PACKAGE_BUILD)
+	@bash scripts/package-test.sh
 
 # MARK: Examples
 

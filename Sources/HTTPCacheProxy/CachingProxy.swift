@@ -342,7 +342,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     await isOver.value
   }
 
-  /// Closes the connections if the proxy must end at once, also while they finish. Their ports are closed.
+  /// Enters the phase in which connections finish, after their ports were closed. If the proxy must end at once, closes them.
   private func beginDraining(_ connections: ConnectionTable) async {
     await passEventLoops()
     let endsAtOnce = phase.withLock { phase in

@@ -29,6 +29,8 @@ extension HTTPCache {
     public let storedAt: Timestamp
     /// What selects the response, and those that share its content, among the variants.
     let selecting: [SelectingFields]
+    /// Whether the URL is that of a request with GET.
+    let hasURL: Bool
   }
 
   /// The list of stored responses: see ``HTTPCache/storedResponses(_:)``.
@@ -135,7 +137,8 @@ private struct Listing: Sendable {
       method: key.kind == .query ? HTTPRequest.Method(rawValue: "QUERY") ?? .get : .get,
       status: response.status, contentLength: entry.bodyCount, isComplete: response.parts == nil,
       memoryBytes: entry.memoryBytes, diskBytes: entry.diskBytes,
-      storedAt: Timestamp(milliseconds: entry.storedAt), selecting: live.map(\.selecting))
+      storedAt: Timestamp(milliseconds: entry.storedAt), selecting: live.map(\.selecting),
+      hasURL: key.kind == .get)
   }
 }
 

@@ -16,47 +16,61 @@ extension HTTPCache {
   /// The requests that selected responses answer, to send them again.
   package struct StoredRequests: Sendable {
     /// Requests with GET, each once.
-    package internal(set) var requests: Set<StoredRequest> = []
-    /// Number of responses that no such request leads to: those to QUERY, those in partitions that rules make, and those that
-    /// secrets select, which are not kept. Also those above the limit.
-    package internal(set) var left = 0
-    let limit: Int
+    package private(set) var requests: Set<StoredRequest> = []
+    /// Number of responses that no such request leads to: those to QUERY, those that URLs share by `No-Vary-Search`, those in
+    /// partitions that rules make, and those that secrets select, which are not kept.
+    package private(set) var left = 0
+    /// Whether there is no room for more.
+    package private(set) var isFull = false
+    private var room: (count: Int, bytes: Int)
 
-    package init(upTo limit: Int) { self.limit = limit }
+    package init(room: (count: Int, bytes: Int)) { self.room = room }
 
     fileprivate mutating func add(_ url: String, _ selecting: [SelectingFields]) {
       for fields in selecting.map(\.request) {
-        guard let fields, requests.count < limit else {
+        guard let fields else {
           left += 1
           continue
         }
-        requests.insert(StoredRequest(url: url, fields: fields))
+        let request = StoredRequest(url: url, fields: fields)
+        if requests.contains(request) { continue }
+        let size = url.utf8.count + fields.reduce(0) { $0 + $1.value.utf8.count }
+        guard requests.count < room.count, room.bytes >= size else {
+          isFull = true
+          return
+        }
+        room.bytes -= size
+        requests.insert(request)
       }
     }
+
+    fileprivate mutating func leave(_ count: Int) { left += count }
   }
 
-  /// Adds the requests that the responses of a selection answer.
+  /// Adds the requests that the responses of a selection answer, until there is no room.
   ///
   /// - Complexity: O(1) for a target in one partition; otherwise as ``storedResponses(_:)``.
   package func addRequests(of selection: Selection, to found: inout StoredRequests) async {
     let partition = configuration.partition
     let resolved = resolved(selection)
-    if case .target(let target, _) = resolved.extent, resolved.place == .partition(partition) {
-      let selecting = await BlockingExecutor.run { self.selecting(target, partition) }
+    if case .target(let target, _) = resolved.extent, resolved.place == .partition(partition),
+      let selecting = await BlockingExecutor.run({ self.selecting(target, partition) })
+    {
       return found.add(target.text, selecting)
     }
     for await response in storedResponses(selection) {
-      if response.method == .get, response.partition == partition {
+      if found.isFull { return }
+      if response.hasURL, response.partition == partition {
         found.add(response.url, response.selecting)
       } else {
-        found.left += response.selecting.count
+        found.leave(response.selecting.count)
       }
     }
   }
 
-  /// Returns what selects each stored response to GET for a target.
-  private func selecting(_ target: TargetURI, _ partition: String) -> [SelectingFields] {
-    (storeKeys(of: target, partition: partition) ?? []).flatMap { key in
+  /// Returns what selects each stored response to GET for a target; `nil` if some of its keys are unknown.
+  private func selecting(_ target: TargetURI, _ partition: String) -> [SelectingFields]? {
+    storeKeys(of: target, partition: partition)?.flatMap { key in
       (responses.entries(for: key, atOnce: false) ?? StoredEntries()).flatMap { entry in
         entry.metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }.map(\.selecting)
       }

@@ -22,6 +22,7 @@ struct HTTPCacheCommand: AsyncParsableCommand {
 
   /// Runs the command as ArgumentParser does, but rejects repeated options.
   static func main() async {
+    Successor.startIfWanted()
     do {
       var command = try parseAsRoot()
       if let fault = OptionList(of: type(of: command)).repeats(in: CommandLine.arguments.dropFirst()) {

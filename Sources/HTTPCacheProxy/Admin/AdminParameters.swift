@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCacheEngine
+
 /// Reads the parameters of a request to the admin port.
 enum AdminParameters {
   typealias Parameter = (name: String, value: String)
@@ -18,14 +20,15 @@ enum AdminParameters {
     for line in content.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
       let text = String(decoding: line, as: UTF8.self)
       // Some clients send everything as a form.
-      let isURL = line.starts(with: "http://".utf8) || line.starts(with: "https://".utf8)
+      let start = text.prefix(8).lowercasedASCII
+      let isURL = start.hasPrefix("http://") || start.hasPrefix("https://")
       parameters += isURL ? [("url", text)] : try self.parameters(text[...])
     }
     return parameters
   }
 
-  /// Reads a flag. It is on if it is present; a flag that is explicitly off is an error, because it does not say what
-  /// to purge.
+  /// Reads a flag. It is on if it is present; one that is explicitly off is an error, because it does not say what
+  /// is wanted instead.
   static func flag(_ value: String, _ name: String) throws(Fault) -> Bool {
     guard ["", "1", "true"].contains(value) else {
       throw Fault("\(name): expected no value; write \(name), or remove it.")

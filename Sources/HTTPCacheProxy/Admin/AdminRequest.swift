@@ -16,6 +16,7 @@ struct AdminRequest: Sendable {
     var challenge: String?
     var allow: String?
 
+    static let stopping = Answer(status: 503, text: "stopping\n")
     static let tooLarge = Answer(
       status: 413,
       text: "The content has more than \(AdminConnection.contentLimit) bytes. Send it in parts.\n")
@@ -96,7 +97,7 @@ struct AdminRequest: Sendable {
 
   /// Whether clients get responses: the proxy serves, and the origin of at least one site responds.
   private func readiness() async -> Answer {
-    if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
+    if context.isDraining.load(ordering: .relaxed) { return .stopping }
     let sites = context.sites.table.sites
     var states = sites.map(\.origin.knownHealth)
     // One site that responds is enough, and a probe does not wait for the others: they are asked in the background.
@@ -136,10 +137,11 @@ struct AdminRequest: Sendable {
 
   private func warm() -> Answer {
     switch method {
-    case .GET, .HEAD: return WarmRequest.progress(context, wantsJSON: wantsJSON)
+    case .GET, .HEAD:
+      let showsProblems = context.settings.value.adminToken == nil || isAuthorized
+      return WarmRequest.progress(context, wantsJSON: wantsJSON, showsProblems: showsProblems)
     case .POST, .DELETE:
       if let refusal { return refusal }
-      if context.isDraining.load(ordering: .relaxed) { return Answer(status: 503, text: "stopping\n") }
       if method == .POST {
         return WarmRequest(query: String(query), content: content, wantsJSON: wantsJSON, context: context)
           .answer()

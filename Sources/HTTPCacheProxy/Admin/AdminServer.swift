@@ -8,7 +8,7 @@ import NIOHTTP1
 import NIOPosix
 import TransportSecurity
 
-/// The admin port: metrics, a status page, health, readiness, and purging.
+/// The admin port: metrics, a status page, health, readiness, purging and warming.
 final class AdminServer: Sendable {
   /// Maximum connections: enough for a monitor, a dashboard and a few people. Fewer if there are very few descriptors.
   static let connectionLimit = 64
@@ -78,8 +78,8 @@ final class AdminConnection: ChannelInboundHandler, TabledConnection {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  /// Maximum bytes of a request's content, which may be URLs: some ten thousand.
-  static let contentLimit = 1 << 20
+  /// Maximum bytes of a request's content, which may be URLs: some thousand.
+  static let contentLimit = 256 << 10
 
   private let context: ProxyContext
   private var head: HTTPRequestHead?
@@ -146,7 +146,7 @@ final class AdminConnection: ChannelInboundHandler, TabledConnection {
       self.head = nil
       answering += 1
       place?.began()
-      // What follows may be the rest of it.
+      // A client that sends so much may send it again.
       if content == nil { isLast = true }
       let admin = content.map { AdminRequest(head, content: $0, self.context) }
       content = []

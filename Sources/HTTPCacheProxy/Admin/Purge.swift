@@ -43,27 +43,42 @@ struct Purge: Hashable, Sendable {
   /// Returns the requests that load again what would be purged, as far as there is room for them; `nil` if that is not wanted.
   func repeated(_ context: ProxyContext) async -> HTTPCache.StoredRequests? {
     guard warmingRate != nil else { return nil }
-    var found = HTTPCache.StoredRequests(upTo: context.warmer.room)
-    for selection in selections { await context.cache.addRequests(of: selection, to: &found) }
+    var found = HTTPCache.StoredRequests(room: context.warmer.room)
+    for selection in selections where !found.isFull {
+      await context.cache.addRequests(of: selection, to: &found)
+    }
     return found
   }
 
   /// Loads again what was purged.
-  ///
-  /// - Returns: the number of requests, and of responses that none of them leads to.
   func load(_ found: HTTPCache.StoredRequests, _ context: ProxyContext) -> Reloading {
     let targets = found.requests.map { WarmingList.Target(url: $0.url, fields: $0.fields) }
-    // Others may have taken the room meanwhile.
-    guard context.warmer.add(targets, rate: warmingRate ?? WarmingList.usualRate, context) else {
-      return Reloading(count: 0, left: targets.count + found.left)
+    // Others may have taken some of the room meanwhile.
+    let addition = context.warmer.add(
+      targets, rate: warmingRate ?? WarmingList.usualRate, isPart: true, context)
+    guard case .added(let count) = addition else {
+      return Reloading(count: 0, left: found.left, isPart: true)
     }
-    return Reloading(count: targets.count, left: found.left)
+    return Reloading(count: count, left: found.left, isPart: found.isFull || count < targets.count)
   }
 
-  /// The number of requests that load again what was purged, and of responses that none of them leads to.
+  /// The requests that load again what was purged.
   struct Reloading: Hashable, Sendable {
     var count: Int
+    /// Number of responses that no request leads to.
     var left: Int
+    /// Whether there is no room for more, or the proxy stops.
+    var isPart: Bool
+
+    fileprivate var text: String {
+      var text = count == 1 ? "1 request loads them again" : "\(count) requests load them again"
+      if left > 0 {
+        text +=
+          "; \(left == 1 ? "1 response needs" : "\(left) responses need") more than a URL, and are not loaded"
+      }
+      if isPart { text += "; there is no room for the others" }
+      return text + ".\n"
+    }
   }
 
   /// Maximum time that the response to a purge waits for the other nodes of a shared tier.
@@ -95,9 +110,7 @@ struct Purge: Hashable, Sendable {
         result
           + " here only: the shared tier, or the process that has the directory, cannot be reached and is told later.\n"
       }
-    guard let reloading else { return answer }
-    return answer + "\(reloading.count) requests load them again, as GET /warm shows"
-      + (reloading.left > 0 ? "; for \(reloading.left) responses there is no request, or no room.\n" : ".\n")
+    return answer + (reloading?.text ?? "")
   }
 
   /// Returns the result of a purge as JSON.
@@ -108,7 +121,13 @@ struct Purge: Hashable, Sendable {
     if let reach { members.append(("reach", .string(reach.rawValue))) }
     if let reloading {
       members.append(
-        ("reloading", .map([("requests", .integer(reloading.count)), ("left", .integer(reloading.left))])))
+        (
+          "reloading",
+          .map([
+            ("requests", .integer(reloading.count)), ("left", .integer(reloading.left)),
+            ("isPart", .bool(reloading.isPart)),
+          ])
+        ))
     }
     return "\(JSONText.map(members))\n"
   }

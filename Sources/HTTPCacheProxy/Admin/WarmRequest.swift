@@ -16,15 +16,20 @@ struct WarmRequest {
 
   func answer() -> AdminRequest.Answer {
     do throws(Fault) {
-      let (targets, rate) = try targets()
-      guard context.warmer.add(targets, rate: rate, context) else {
+      let wanted = try wanted()
+      switch context.warmer.add(wanted.targets, rate: wanted.rate, to: wanted.list, context) {
+      case .added: return Self.progress(context, wantsJSON: wantsJSON, showsProblems: true, status: 202)
+      case .full:
         return AdminRequest.Answer(
-          status: 503,
+          status: 429,
           text:
-            "There is room for \(context.warmer.room) more URLs, and there are \(targets.count). Send them later: GET /warm says how many wait.\n"
+            "There is no room for \(wanted.targets.count) more URLs. Send them later: GET /warm says how many wait.\n"
         )
+      case .over:
+        return AdminRequest.Answer(
+          status: 409, text: "The proxy has another list: it was started again, or the list was ended.\n")
+      case .closed: return .stopping
       }
-      return Self.progress(context, wantsJSON: wantsJSON, status: 202)
     } catch {
       return AdminRequest.Answer(
         status: 400,
@@ -32,19 +37,22 @@ struct WarmRequest {
           \(error.text)
           POST /warm?url=http://HOST/PATH, as clients use it; repeat url, or send one URL per line as the content
           With header=NAME:VALUE, the requests have this field; repeat it for others
-          With rate=NUMBER, so many requests per second are sent, and \(WarmingList.usualRate) without it
+          With rate=NUMBER, at most so many requests per second are sent, and 10 without it
 
           """)
     }
   }
 
-  private func targets() throws(Fault) -> ([WarmingList.Target], Double) {
-    var (urls, fields, rate) = ([String](), HTTPFields(), WarmingList.usualRate)
+  private func wanted() throws(Fault) -> (targets: [WarmingList.Target], rate: Double, list: UInt32?) {
+    var (urls, fields, rate, list) = ([String](), HTTPFields(), WarmingList.usualRate, UInt32?.none)
     for (name, value) in try AdminParameters.read(query, content) {
       switch name {
       case "url": urls.append(value)
       case "header": fields.append(try Self.field(value))
       case "rate": rate = try Self.rate(value)
+      case "list":
+        guard let number = UInt32(value) else { throw Fault("list: expected the number of a list.") }
+        list = number
       default: throw Fault("unknown parameter '\(name)'.")
       }
     }
@@ -59,13 +67,13 @@ struct WarmRequest {
         )
       }
     }
-    return (targets, rate)
+    return (targets, rate, list)
   }
 
   static func rate(_ text: String) throws(AdminParameters.Fault) -> Double {
     guard let rate = Double(text), WarmingList.rates.contains(rate) else {
       throw Fault(
-        "rate: expected \(WarmingList.rates.lowerBound) to \(WarmingList.rates.upperBound) requests per second, found '\(text.prefix(200))'."
+        "rate: expected 0.1 to 1000 requests per second, found '\(text.prefix(200))'."
       )
     }
     return rate
@@ -77,15 +85,31 @@ struct WarmRequest {
       throw Fault("header: expected NAME:VALUE, found '\(text.prefix(200))'.")
     }
     let value = text[text.utf8.index(after: colon)...].trimmingOptionalWhitespace
-    guard HTTPField.isValidValue(value) else {
-      throw Fault("header: expected NAME:VALUE without control characters, found '\(text.prefix(200))'.")
+    // What is not UTF-8 was replaced.
+    guard HTTPField.isValidValue(value), !value.unicodeScalars.contains("\u{FFFD}") else {
+      throw Fault(
+        "header: expected NAME:VALUE in UTF-8 and without control characters, found '\(text.prefix(200))'.")
+    }
+    guard !Self.refused.contains(name.canonicalName) else {
+      throw Fault("header: with \(name), nothing would be stored; remove it.")
     }
     return HTTPField(name: name, value: value)
   }
 
+  /// The fields with which a request asks for less than a response, or for one that is not stored.
+  private static let refused: Set = [
+    "range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
+    "cache-control", "pragma",
+  ]
+
   /// Returns what has become of the URLs.
-  static func progress(_ context: ProxyContext, wantsJSON: Bool, status: Int = 200) -> AdminRequest.Answer {
-    let progress = context.warmer.progress
+  ///
+  /// - Parameter showsProblems: whether to name those that are not loaded, which are clients' after a purge.
+  static func progress(
+    _ context: ProxyContext, wantsJSON: Bool, showsProblems: Bool, status: Int = 200
+  ) -> AdminRequest.Answer {
+    var progress = context.warmer.progress
+    if !showsProblems { progress.problems = [] }
     return wantsJSON
       ? AdminRequest.Answer(status: status, type: "application/json", text: "\(progress.json)\n")
       : AdminRequest.Answer(status: status, text: progress.text)
@@ -95,7 +119,7 @@ struct WarmRequest {
 extension WarmingList.Progress {
   var json: JSONText {
     .map(
-      counts.map { ($0.name, .integer($0.value)) } + [
+      [("list", .integer(Int(list)))] + counts.map { ($0.name, .integer($0.value)) } + [
         (
           "problems",
           .list(problems.map { .map([("url", .string($0.url)), ("reason", .string($0.reason))]) })

@@ -308,9 +308,8 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   private func checkTime() {
     timer = nil
-    // What waits for its turn is in the socket, or waits for the window of the connection.
-    let isBuffered = (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 > 0
-    let hasTaken = uptake.hasAdvanced(channel) && isBuffered || hasOpenedWindow
+    // What waits for its turn waits for what is in the socket or the kernel, or for the window of the connection.
+    let hasTaken = uptake.hasAdvanced(channel) || hasOpenedWindow
     hasOpenedWindow = false
     for stream in Array(streams.values) {
       if let deadline = stream.checkTime(hasTaken: hasTaken) { armTimer(by: deadline) }

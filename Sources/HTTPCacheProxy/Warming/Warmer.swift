@@ -18,31 +18,46 @@ final class Warmer: Sendable {
   init(on loop: any EventLoop, _ logger: Logger) { (self.loop, self.logger) = (loop, logger) }
 
   var progress: WarmingList.Progress { list.withLock { $0.progress } }
-  /// The number of requests that can still be added.
-  var room: Int { list.withLock { $0.room } }
+  /// The number of requests that can still be added, and their bytes.
+  var room: (count: Int, bytes: Int) { list.withLock { $0.room } }
 
   /// Adds requests.
   ///
-  /// - Parameter rate: requests per second, for the whole list.
-  /// - Returns: whether there is room for all of them; if not, none is added.
-  func add(_ targets: [WarmingList.Target], rate: Double, _ context: ProxyContext) -> Bool {
-    guard list.withLock({ $0.add(targets, rate: rate, at: loop.now) }) else { return false }
-    goOn(context)
-    return true
+  /// - Parameters:
+  ///   - rate: maximum requests per second.
+  ///   - list: the list that must still be the present one; `nil` for any.
+  ///   - isPart: whether as many may be added as there is room for.
+  func add(
+    _ targets: [WarmingList.Target], rate: Double, to list: UInt32? = nil, isPart: Bool = false,
+    _ context: ProxyContext
+  ) -> WarmingList.Addition {
+    let addition = self.list.withLock {
+      $0.add(
+        targets, rate: rate, to: list, number: .random(in: 1 ... .max), isPart: isPart, at: loop.now)
+    }
+    if case .added(let count) = addition, count > 0 {
+      logger.notice("loading URLs", metadata: ["requests": "\(count)", "rate": "\(rate)"])
+      goOn(context)
+    }
+    return addition
   }
 
-  /// Gives up the requests that wait, because the proxy stops.
+  /// Takes no more requests, and gives up those that wait, because the proxy stops.
   func stop() {
-    let count = drop()
+    let count = list.withLock { $0.close() }
     if count > 0 {
-      logger.warning("the proxy stops, and does not load the rest", metadata: ["requests": "\(count)"])
+      logger.warning("the proxy stops, and does not load all URLs", metadata: ["requests": "\(count)"])
     }
   }
 
   /// Gives up the requests that wait.
   ///
   /// - Returns: their number.
-  func drop() -> Int { list.withLock { $0.drop() } }
+  func drop() -> Int {
+    let count = list.withLock { $0.drop() }
+    if count > 0 { logger.notice("gave up URLs to load", metadata: ["requests": "\(count)"]) }
+    return count
+  }
 
   private func goOn(_ context: ProxyContext) {
     while true {
@@ -50,7 +65,7 @@ final class Warmer: Sendable {
       case .nothing: return
       case .wait(let time):
         loop.scheduleTask(deadline: time) { [self] in
-          list.withLock { $0.timerFired() }
+          list.withLock { $0.timerFired(at: loop.now) }
           goOn(context)
         }
         return
@@ -73,31 +88,37 @@ final class Warmer: Sendable {
       ])
   }
 
-  /// Sends a request, and reads the response to its end.
+  /// Sends a request, and reads the response to its end if it is being stored.
   private static func load(
     _ target: WarmingList.Target, _ context: ProxyContext, on loop: any EventLoop
   ) async -> WarmingList.Result {
     do {
       let client = try ClientRequest(target, context)
       let call = OriginCall(context, nil, on: loop, client)
-      let response = try await context.cache.respond(
-        to: client.request, body: .empty, policy: .useProtocolCachePolicy, interim: nil,
-        on: context.executors[loop]
-      ) { request, body in
-        try await call.transport(request, body)
+      func respond(_ policy: RequestCachePolicy) async throws -> CachedResponse {
+        try await context.cache.respond(
+          to: client.request, body: .empty, policy: policy, interim: nil, on: context.executors[loop]
+        ) { request, body in
+          try await call.transport(request, body)
+        }
       }
-      for try await _ in response.body {}
-      let outcome = await response.outcome
+      var response = try await respond(.useProtocolCachePolicy)
+      // It may be stale for the next client, too: what the origin says is awaited here.
+      if response.source == .stale { response = try await respond(.reloadRevalidatingCacheData) }
       let status = response.head.status.code
-      if status >= 400 { return .failed(reason: "the status is \(status)") }
+      let error = status < 400 ? nil : WarmingList.Result.failed(reason: "the status is \(status)")
       switch response.source {
-      case .hit, .stale: return .fresh
-      case .validated: return .stored
-      case .generated: return .failed(reason: "the cache has no response")
-      case .network where outcome.cacheStatus.isStored: return .stored
-      case .network:
-        return .notStored(reason: outcome.storage.map { "\($0)" } ?? "the cache stores no such response")
+      case .hit: return error ?? .fresh
+      case .validated: return error ?? .stored
+      case .stale: return .failed(reason: "the origin does not answer, and the stored response is stale")
+      case .generated: return error ?? .failed(reason: "the origin does not answer")
+      case .network: break
       }
+      if response.isBeingStored { for try await _ in response.body {} }
+      let outcome = await response.outcome
+      if let error { return error }
+      return outcome.cacheStatus.isStored
+        ? .stored : .notStored(reason: outcome.storage.map { "\($0)" } ?? "the cache stores no such response")
     } catch let fault as MessageFault {
       return .failed(reason: fault.reason)
     } catch {
@@ -121,9 +142,13 @@ extension ClientRequest {
     }
     var head = ByteBuffer()
     // §3.2.2 of RFC 9112: the URL names the host, and not this field.
-    head.writeString("GET \(target.url.prefix { $0 != "#" }) HTTP/1.1\r\nHost: localhost\r\n")
+    head.writeString("GET ")
+    head.writeBytes(target.url.utf8.prefix { $0 != UInt8(ascii: "#") })
+    head.writeString(" HTTP/1.1\r\nHost: localhost\r\n")
     for field in target.fields {
-      head.writeString("\(field.name.rawName): \(field.value)\r\n")
+      head.writeString("\(field.name.rawName): ")
+      field.withUnsafeBytesOfValue { _ = head.writeBytes($0) }
+      head.writeString("\r\n")
     }
     head.writeString("\r\n")
     var reader = HeadReader(limits: context.settings.value.limits.head, isResponse: false)
@@ -131,6 +156,9 @@ extension ClientRequest {
     var request = try ClientRequest(head, reader, scheme: context.scheme)
     guard request.framing == .none, request.upgrade == nil else {
       throw MessageFault("the request must have neither content nor Upgrade")
+    }
+    for field in target.fields where request.request.headerFields[values: field.name].isEmpty {
+      throw MessageFault("the field \(field.name) is not passed on")
     }
     var sites = SiteFinder(context.sites)
     sites.assign(&request, setsAuthority: false)

@@ -13,13 +13,16 @@ struct WarmingList {
     var url: String
     /// The fields of the request, by which an origin may select a variant.
     var fields = HTTPFields()
+
+    /// The bytes that it takes in the list, about.
+    var size: Int { 128 + url.utf8.count + fields.reduce(0) { $0 + 64 + $1.value.utf8.count } }
   }
 
   /// What has become of a request.
   enum Result: Hashable, Sendable {
     /// The response is stored now, or was validated.
     case stored
-    /// A stored response answered it.
+    /// A stored response, which is fresh, answers it.
     case fresh
     /// The origin's response is not stored.
     ///
@@ -35,8 +38,10 @@ struct WarmingList {
     var reason: String
   }
 
-  /// The counts since the list was last empty.
+  /// What has become of the requests since the list began.
   struct Progress: Hashable, Sendable {
+    /// Tells lists apart, also those of other processes.
+    var list: UInt32 = 0
     var waiting = 0
     var running = 0
     var stored = 0
@@ -61,8 +66,19 @@ struct WarmingList {
     case nothing
   }
 
-  /// Maximum requests that wait: some tens of megabytes, and hours at the usual rate.
-  static let capacity = 100_000
+  /// What becomes of requests that are to be added.
+  enum Addition: Hashable {
+    /// - Parameter count: how many there was room for: all, unless fewer are wanted, too.
+    case added(count: Int)
+    case full
+    /// The list to continue is over, or was another process's.
+    case over
+    /// The proxy stops.
+    case closed
+  }
+
+  /// Maximum requests that wait, which take hours at the usual rate, and maximum bytes of them.
+  static let (capacity, byteCapacity) = (100_000, 64 << 20)
   /// Maximum requests at once: an origin that answers slowly gets fewer of them.
   static let concurrency = 16
   /// Requests per second, and what may be asked for.
@@ -71,44 +87,74 @@ struct WarmingList {
   static let problemLimit = 100
 
   private var waiting = CircularBuffer<Target>()
+  private var waitingBytes = 0
   private(set) var progress = Progress()
   private var rate = WarmingList.usualRate
   /// When the next request may be sent.
   private var next = NIODeadline.uptimeNanoseconds(0)
-  private var isTimerSet = false
+  /// When the next step is looked for in any case.
+  private var timer: NIODeadline?
+  private var isClosed = false
 
-  /// The number of requests that can still be added.
-  var room: Int { Self.capacity - waiting.count }
+  /// The number of requests that can still be added, and their bytes.
+  var room: (count: Int, bytes: Int) { (Self.capacity - waiting.count, Self.byteCapacity - waitingBytes) }
+
+  private var interval: TimeAmount { .nanoseconds(Int64(1e9 / rate)) }
 
   /// Adds requests at the end.
   ///
-  /// - Parameter rate: requests per second, for the whole list.
-  /// - Returns: whether there is room for all of them; if not, none is added.
-  mutating func add(_ targets: [Target], rate: Double, at now: NIODeadline) -> Bool {
-    guard targets.count <= room else { return false }
-    if progress.isOver { (progress, next) = (Progress(), now) }
-    self.rate = rate
-    waiting.append(contentsOf: targets)
+  /// - Parameters:
+  ///   - rate: maximum requests per second; while others wait, theirs holds if it is lower.
+  ///   - list: the list that must still be the present one; `nil` for any. Its counts go on even if all is loaded.
+  ///   - number: tells the list apart that begins with these requests.
+  ///   - isPart: whether as many may be added as there is room for.
+  mutating func add(
+    _ targets: [Target], rate: Double, to list: UInt32? = nil, number: UInt32, isPart: Bool = false,
+    at now: NIODeadline
+  ) -> Addition {
+    if isClosed { return .closed }
+    if let list, list != progress.list { return .over }
+    let room = room
+    var (count, bytes) = (0, 0)
+    for target in targets {
+      guard count < room.count, bytes + target.size <= room.bytes else {
+        if isPart { break }
+        return .full
+      }
+      (count, bytes) = (count + 1, bytes + target.size)
+    }
+    if progress.isOver {
+      if list == nil { progress = Progress(list: number) }
+      (self.rate, next) = (rate, now)
+    } else {
+      self.rate = Swift.min(self.rate, rate)
+    }
+    waiting.append(contentsOf: targets.prefix(count))
+    waitingBytes += bytes
     progress.waiting = waiting.count
-    return true
+    return .added(count: count)
   }
 
   mutating func step(at now: NIODeadline) -> Step {
     guard !waiting.isEmpty, progress.running < Self.concurrency else { return .nothing }
     guard next <= now else {
-      if isTimerSet { return .nothing }
-      isTimerSet = true
+      if let timer, timer <= next { return .nothing }
+      timer = next
       return .wait(next)
     }
-    let interval = TimeAmount.nanoseconds(Int64(1e9 / rate))
     // A timer that fires late costs no request, and a pause gathers none.
     next = Swift.max(next + interval, now)
     progress.running += 1
-    progress.waiting -= 1
-    return .start(waiting.removeFirst())
+    let target = waiting.removeFirst()
+    waitingBytes -= target.size
+    progress.waiting = waiting.count
+    return .start(target)
   }
 
-  mutating func timerFired() { isTimerSet = false }
+  mutating func timerFired(at now: NIODeadline) {
+    // An earlier one may have been set since.
+    if let timer, timer <= now { self.timer = nil }
+  }
 
   /// Records the end of a request.
   ///
@@ -138,8 +184,16 @@ struct WarmingList {
   mutating func drop() -> Int {
     let count = waiting.count
     waiting.removeAll()
-    progress.waiting = 0
+    (waitingBytes, progress.waiting) = (0, 0)
     progress.dropped += count
     return count
+  }
+
+  /// Takes no more requests, and gives up those that wait.
+  ///
+  /// - Returns: the number of those that have no response yet.
+  mutating func close() -> Int {
+    isClosed = true
+    return drop() + progress.running
   }
 }

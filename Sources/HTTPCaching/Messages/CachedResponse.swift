@@ -125,6 +125,9 @@ public struct CachedResponse: Sendable {
     }
   }
 
+  /// Whether reading the ``body`` to its end may store the response.
+  package var isBeingStored: Bool { settlement != nil || cacheStatus.isStored }
+
   /// What is known of the ``outcome`` by now.
   package var knownOutcome: Outcome {
     let status = knownCacheStatus

@@ -69,11 +69,11 @@ package enum HTTP1Client {
     }
     defer { timer.cancel() }
     return try await connection.executeThenClose { inbound, outbound in
-      try await outbound.write(.head(head))
-      if !body.isEmpty { try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body)))) }
-      try await outbound.write(.end(nil))
       var answer = Answer()
       do {
+        try await outbound.write(.head(head))
+        if !body.isEmpty { try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body)))) }
+        try await outbound.write(.end(nil))
         for try await part in inbound {
           switch part {
           case .head(let head) where head.status.code < 200: answer.interim.append(head)

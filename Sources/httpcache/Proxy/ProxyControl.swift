@@ -105,8 +105,8 @@ struct ProxyControl {
         )
       }
       defer { close(socket) }
-      let process = try Successor.start(at: socket)
-      logger.notice("\(signal): process \(process) takes the place of this one")
+      try await BlockingExecutor.run { Result { try Successor.start(at: socket) } }.get()
+      logger.notice("\(signal): another process is started in the place of this one")
     } catch {
       logger.error("\(signal): no other process can take the place of this one: \(error)")
     }

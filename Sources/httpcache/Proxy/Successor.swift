@@ -5,16 +5,41 @@ import ChildProcesses
 
 /// The process that takes the place of this one: the same program, as the file system has it now, with the same arguments.
 enum Successor {
-  /// Says in the environment that the standard input leads to the predecessor.
+  /// Says in the environment what a process of the program is for.
   private static let variable = "HTTPCACHE_PREDECESSOR"
+  /// It starts the successor, and ends.
+  private static let starts = "starts"
+  /// It is the successor, and its standard input leads to the predecessor.
+  private static let follows = "stdin"
 
-  /// Starts it, and returns its number.
+  /// Starts it, and returns when it runs; blocks.
+  ///
+  /// It is no child of this process: an orphan becomes a child of systemd, which then learns of its end, and starts the service
+  /// again if it fails.
   ///
   /// - Parameter socket: leads to this process.
-  static func start(at socket: Int32) throws -> Int32 {
+  static func start(at socket: Int32) throws {
+    let starter = try spawn(starts, socket)
+    // Its status is lost, as the process ignores the ends of children. If it fails, it says so itself.
+    while waitpid(starter, nil, 0) < 0, errno == EINTR {}
+  }
+
+  /// Starts the successor and ends, if this process is for that.
+  static func startIfWanted() {
+    guard ProcessInfo.processInfo.environment[variable] == starts else { return }
+    do {
+      _ = try spawn(follows, STDIN_FILENO)
+      exit(0)
+    } catch {
+      Input.complain("\(error)")
+      exit(1)
+    }
+  }
+
+  private static func spawn(_ purpose: String, _ socket: Int32) throws -> Int32 {
     var environment = ProcessInfo.processInfo.environment
-    environment[variable] = "stdin"
-    // The service manager means any of its processes from now on. The sockets come from this process.
+    environment[variable] = purpose
+    // The service manager means any of its processes from now on. The sockets come from the predecessor.
     for name in ["WATCHDOG_PID", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { environment[name] = nil }
     return try Spawn.start(
       CommandLine.arguments[0], Array(CommandLine.arguments.dropFirst()), environment: environment,
@@ -23,7 +48,7 @@ enum Successor {
 
   /// The socket that leads to the process that has started this one in its place; `nil` if none has. Call it once.
   static func takeSocket() -> Int32? {
-    guard ProcessInfo.processInfo.environment[variable] == "stdin" else { return nil }
+    guard ProcessInfo.processInfo.environment[variable] == follows else { return nil }
     unsetenv(variable)
     let socket = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
     let none = open("/dev/null", O_RDWR)

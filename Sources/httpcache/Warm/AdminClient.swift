@@ -22,6 +22,8 @@ struct AdminClient {
     var content: [UInt8]
 
     var text: String { String(decoding: content, as: UTF8.self) }
+    /// What people need of an error; the rest is about the parameters of the port.
+    var firstLine: String { String(decoding: content.prefix { $0 != 0x0A }, as: UTF8.self) }
   }
 
   /// As it is in messages.
@@ -47,7 +49,7 @@ struct AdminClient {
     encryption = try tls.map { try ClientContext($0) }
   }
 
-  /// Maximum seconds for a response: a purge of much may take long.
+  /// Maximum seconds for a response: a list has many URLs to check.
   private static let patience: Int64 = 120
 
   /// Sends a request, and waits for the response, which is JSON unless it is an error.

@@ -22,7 +22,7 @@ struct WarmCommand: AsyncParsableCommand {
       An origin that selects variants by fields of the request (Vary) gets the fields of --header; repeat the command for \
       other variants.
 
-      Exit status: 0 if all are in the cache, 1 if not, 64 for an invalid option or URL, 66 if the list cannot be read, 69 if \
+      Exit status: 0 if all are in the cache, 1 if not, or if a status is 400 or above, 64 for an invalid option or URL, 66 if the list cannot be read, 69 if \
       the proxy cannot be reached, 75 if it has given up a part of the list, 77 if it refuses the token.
       """)
 
@@ -80,6 +80,8 @@ struct WarmCommand: AsyncParsableCommand {
   /// The progress as the proxy reports it.
   private struct Progress: Decodable {
     struct Problem: Decodable { var url: String, reason: String }
+    /// Tells lists apart.
+    var list: UInt32
     var waiting: Int, running: Int, stored: Int, fresh: Int, notStored: Int, failed: Int, dropped: Int
     var problems: [Problem]
 
@@ -109,12 +111,13 @@ struct WarmCommand: AsyncParsableCommand {
       let client = try client()
       if stop {
         let answer = try await ask(client, .DELETE)
-        return print(answer.text, terminator: "")
+        guard answer.status == 200 else { throw Self.stopping }
+        return print(Brief.printable(answer.firstLine))
       }
-      let count = try await post(to: client)
-      try await follow(client, isNew: count > 0)
+      let list = try await post(to: client)
+      try await follow(client, list)
     } catch {
-      if !error.text.isEmpty { Input.complain(error.text) }
+      if !error.text.isEmpty { Input.complain(Brief.printable(error.text)) }
       throw ExitCode(error.status)
     }
   }
@@ -141,76 +144,105 @@ struct WarmCommand: AsyncParsableCommand {
       throw Ending(status: 69, text: error.text)
     }
     switch answer.status {
-    case 200..<300, 503: return answer
+    case 200..<300, 409, 429, 503: return answer
     case 400:
       // The rest of it is about the parameters of the port.
-      throw Ending(status: 64, text: String(answer.text.prefix { $0 != "\n" }))
+      throw Ending(status: 64, text: answer.firstLine)
     case 401, 403: throw Ending(status: 77, text: "the proxy refuses the token; see --admin-token")
     default:
-      throw Ending(status: 69, text: "\(admin) answers with \(answer.status): \(answer.text.prefix(200))")
+      throw Ending(
+        status: 69, text: "\(admin) answers with \(answer.status): \(answer.firstLine.prefix(200))")
     }
   }
+
+  private static let stopping = Ending(status: 75, text: "the proxy is stopping; try again")
+  private static let otherList = Ending(
+    status: 75, text: "the proxy was started again, or has another list; send the list again")
 
   // MARK: - Sending the list
 
   /// Maximum bytes of URLs in a request, and of one URL.
-  private static let (batch, line) = (256 << 10, 64 << 10)
+  private static let (batch, line) = (128 << 10, 64 << 10)
 
   /// Sends the URLs, in parts.
   ///
-  /// - Returns: their number.
-  private func post(to client: AdminClient) async throws(Ending) -> Int {
-    var (count, part) = (0, [UInt8]())
-    func add(_ url: some Sequence<UInt8>, at place: String) throws(Ending) {
-      let text = String(decoding: Array(url), as: UTF8.self)
-      guard StoredRow.target(text) != nil else {
-        throw Ending(
-          status: 64,
-          text: "\(place): expected a URL such as https://example.com/path, found '\(Brief.printable(text))'")
-      }
-      part += Array(text.utf8) + [0x0A]
-      count += 1
+  /// - Returns: the number of their list; `nil` without URLs.
+  private func post(to client: AdminClient) async throws(Ending) -> UInt32? {
+    var (list, part) = (UInt32?.none, [UInt8]())
+    for url in url {
+      part += try Self.line(url, at: "URL")
+      if part.count >= Self.batch { try await post(&part, to: client, &list) }
     }
-    for url in url { try add(url.utf8, at: "URL") }
     if let from {
-      do {
-        var lines = try InputLines(path: from, limit: Self.line)
-        var number = 0
-        while let next = try lines.next() {
-          for line in next {
-            number += 1
-            guard case .text(let bytes) = line else {
-              throw Ending(status: 64, text: "\(from):\(number): expected a URL of up to \(Self.line) bytes")
-            }
-            let url = bytes.trimmingBlanks
-            if url.isEmpty || url.first == UInt8(ascii: "#") { continue }
-            try add(url, at: "\(from):\(number)")
-            if part.count >= Self.batch {
-              try await post(part, to: client)
-              part = []
-            }
-          }
-        }
-      } catch let ending as Ending {
-        throw ending
-      } catch {
-        throw Ending(status: 66, text: "cannot read \(from); check the path and its permissions")
+      var lines = try Self.reading(from) { () throws(InputError) in
+        try InputLines(path: from, limit: Self.line)
       }
-      if count == 0 { throw Ending(status: 64, text: "\(from) contains no URL") }
+      var number = 0
+      while let next = try Self.reading(from, { () throws(InputError) in try lines.next() }) {
+        for line in next {
+          number += 1
+          guard case .text(let bytes) = line else {
+            throw Ending(status: 64, text: "\(from):\(number): expected a URL of up to \(Self.line) bytes")
+          }
+          let url = bytes.trimmingBlanks
+          if url.isEmpty || url.first == UInt8(ascii: "#") { continue }
+          part += try Self.line(String(decoding: url, as: UTF8.self), at: "\(from):\(number)")
+          if part.count >= Self.batch { try await post(&part, to: client, &list) }
+        }
+      }
+      if part.isEmpty, list == nil { throw Ending(status: 64, text: "\(from) contains no URL") }
     }
-    if !part.isEmpty { try await post(part, to: client) }
-    return count
+    if !part.isEmpty { try await post(&part, to: client, &list) }
+    return list
   }
 
-  private func post(_ part: [UInt8], to client: AdminClient) async throws(Ending) {
-    let query = (["rate=\(rate)"] + header.map { "header=\($0.percentEncoded)" }).joined(separator: "&")
-    while true {
-      let answer = try await ask(client, .POST, "/warm?\(query)", part)
-      guard answer.status == 503 else { return }
-      // The list of the proxy is full, or it stops.
-      Input.complain(String(answer.text.prefix { $0 != "\n" }))
-      await pause(5000)
+  private static func reading<Result>(
+    _ file: String, _ read: () throws(InputError) -> Result
+  ) throws(Ending) -> Result {
+    do {
+      return try read()
+    } catch {
+      throw Ending(status: 66, text: "cannot read \(file); check the path and its permissions")
     }
+  }
+
+  /// Returns a URL as a line of a request.
+  private static func line(_ url: String, at place: String) throws(Ending) -> [UInt8] {
+    guard StoredRow.target(url) != nil else {
+      throw Ending(
+        status: 64, text: "\(place): expected a URL such as https://example.com/path, found '\(url)'")
+    }
+    return Array(url.utf8) + [0x0A]
+  }
+
+  /// Sends a part of the list, which goes on with it, or begins.
+  private func post(
+    _ part: inout [UInt8], to client: AdminClient, _ list: inout UInt32?
+  ) async throws(Ending) {
+    let parameters =
+      ["rate=\(rate)"] + header.map { "header=\($0.percentEncoded)" }
+      + (list.map { ["list=\($0)"] } ?? [])
+    while true {
+      let answer = try await ask(client, .POST, "/warm?\(parameters.joined(separator: "&"))", part)
+      switch answer.status {
+      case 409: throw Self.otherList
+      case 503: throw Self.stopping
+      // There is room when some have been loaded.
+      case 429: await pause(5000)
+      default:
+        list = try progress(answer).list
+        part = []
+        return
+      }
+    }
+  }
+
+  private func progress(_ answer: AdminClient.Answer) throws(Ending) -> Progress {
+    guard let progress = try? JSONDecoder().decode(Progress.self, from: Data(answer.content)) else {
+      throw Ending(
+        status: 69, text: "\(admin) has no list of URLs; is it the --admin address of a proxy?")
+    }
+    return progress
   }
 
   // MARK: - Following the progress
@@ -218,8 +250,8 @@ struct WarmCommand: AsyncParsableCommand {
   private func pause(_ milliseconds: Int) async { try? await Task.sleep(for: .milliseconds(milliseconds)) }
 
   /// Shows the progress until the list is loaded.
-  private func follow(_ client: AdminClient, isNew: Bool) async throws(Ending) {
-    var (time, failures, seen) = (100, 0, false)
+  private func follow(_ client: AdminClient, _ list: UInt32?) async throws(Ending) {
+    var (time, failures, list) = (100, 0, list)
     while true {
       let answer: AdminClient.Answer
       do throws(Ending) {
@@ -228,20 +260,15 @@ struct WarmCommand: AsyncParsableCommand {
       } catch {
         failures += 1
         // The proxy may be starting again.
-        guard error.status == 69, seen, failures < 20 else { throw error }
+        guard error.status == 69, list != nil, failures < 20 else { throw error }
+        time = 1000
         await pause(time)
         continue
       }
-      guard let progress = try? JSONDecoder().decode(Progress.self, from: Data(answer.content)) else {
-        throw Ending(status: 69, text: "\(admin) has no list of URLs; is it the --admin address of a proxy?")
-      }
-      if seen || isNew, progress.all == 0 {
-        throw Ending(
-          status: 75, text: "the proxy was started again, and does not load the rest; send the list again")
-      }
-      seen = seen || progress.all > 0
-      let isTerminal = isatty(2) == 1
-      if isTerminal { Input.show("\r\u{1B}[K\(progress.isOver ? "" : progress.summary)") }
+      let progress = try progress(answer)
+      guard list ?? progress.list == progress.list else { throw Self.otherList }
+      list = progress.list
+      if isatty(2) == 1 { Input.show("\r\u{1B}[K\(progress.isOver ? "" : progress.summary)") }
       guard progress.isOver else {
         await pause(time)
         time = Swift.min(1000, time * 2)

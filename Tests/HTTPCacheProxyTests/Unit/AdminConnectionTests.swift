@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import HTTPCaching
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -27,5 +28,19 @@ struct AdminConnectionTests {
     loop.advanceTime(by: .milliseconds(1))
     #expect(!channel.isActive)
     _ = try? channel.finish()
+  }
+
+  @Test("A proxy that stops loads nothing more, and says so")
+  func stopping() throws {
+    let loop = EmbeddedEventLoop()
+    let context = try ProxyContext.embedded(on: loop)
+    context.warmer.stop()
+    for query in ["url=http://a.example/", "url=http://a.example/&list=1"] {
+      let answer = WarmRequest(query: query, content: [], wantsJSON: false, context: context).answer()
+      #expect(answer.status == 503 && answer.text == "stopping\n")
+    }
+    let purge = Purge(selections: [.all], description: "all", warmingRate: 10)
+    let reloading = purge.load(HTTPCache.StoredRequests(room: (10, 1000)), context)
+    #expect(reloading == Purge.Reloading(count: 0, left: 0, isPart: true))
   }
 }

@@ -67,14 +67,17 @@ struct ListingTests {
             return HTTPCache.StoredRequest(url: "https://example.test\(path)", fields: fields)
           }
         }
-        var found = HTTPCache.StoredRequests(upTo: 100)
+        var found = HTTPCache.StoredRequests(room: (100, 10_000))
         await setting.cache.addRequests(of: selection, to: &found)
-        #expect(found.requests == Set(expected) && found.left == 0)
-        var few = HTTPCache.StoredRequests(upTo: 2)
+        #expect(found.requests == Set(expected) && found.left == 0 && !found.isFull)
+        var few = HTTPCache.StoredRequests(room: (2, 10_000))
         await setting.cache.addRequests(of: selection, to: &few)
         #expect(few.requests.count == Swift.min(2, expected.count))
         #expect(few.requests.isSubset(of: Set(expected)))
-        #expect(few.left == Swift.max(0, expected.count - 2))
+        #expect(few.isFull == (expected.count > 2))
+        var small = HTTPCache.StoredRequests(room: (100, 40))
+        await setting.cache.addRequests(of: selection, to: &small)
+        #expect(small.requests.count == Swift.min(1, expected.count))
       }
       setting.cache.close()
     }

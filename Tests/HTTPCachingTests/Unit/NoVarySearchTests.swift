@@ -43,6 +43,20 @@ struct NoVarySearchCacheTests {
     #expect(try await setting.get("/other?id=1", from: origin).source == .network)
   }
 
+  @Test("What URLs share is in no list of requests, as the queries are not known")
+  func requests() async throws {
+    let (setting, origin) = (try Self.setting(), try Self.origin())
+    for path in ["/?id=1&utm=a", "/?id=2"] { _ = try await setting.get(path, from: origin) }
+    var found = HTTPCache.StoredRequests(room: (100, 10_000))
+    await setting.cache.addRequests(of: .all, to: &found)
+    #expect(found.requests.isEmpty && found.left == 2)
+    // The target itself is known.
+    var one = HTTPCache.StoredRequests(room: (100, 10_000))
+    let target = try #require(TargetURI(absolute: "https://example.test/?id=2"))
+    await setting.cache.addRequests(of: .target(target), to: &one)
+    #expect(one.requests.allSatisfy { $0.url == target.text && $0.fields.isEmpty })
+  }
+
   @Test("No-Vary-Search is ignored by default")
   func offByDefault() async throws {
     let (setting, origin) = (try Self.setting(isOn: false), try Self.origin())

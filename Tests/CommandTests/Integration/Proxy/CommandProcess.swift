@@ -51,7 +51,7 @@ struct CommandProcess: Sendable {
   /// Kills it, and the processes that it has started to take its place.
   private func stop() async {
     await child.stop(patience: .zero)
-    for match in errorText.matches(of: /SIG[A-Z0-9]+: process (\d+) takes the place of this one/) {
+    for match in errorText.matches(of: /process=(\d+) [^\n]*another process takes the place of this one/) {
       if let number = Int32(match.output.1) { kill(number, SIGKILL) }
     }
   }

@@ -75,6 +75,14 @@ struct SuccessorTests {
         }
       case .signal:
         proxy.signal(SIGUSR2)
+        let line = try await proxy.says("another process takes the place of this one")
+        let number = try #require(line.firstMatch(of: /process=(\d+)/)?.output.1)
+        #if os(Linux)
+          // A service manager learns only of the end of its own children.
+          let status = try String(contentsOfFile: "/proc/\(number)/status", encoding: .utf8)
+          let parent = try #require(status.firstMatch(of: /\nPPid:\t(\d+)/)?.output.1)
+          #expect(parent != old.dropLast(), "\(status)")
+        #endif
         try await check(proxy, name: "httpcache")
       case .reload:
         try write("name: other\nhttp2: never\nmemory: 32MB\n")

@@ -105,12 +105,15 @@ struct WarmCommandTests {
       try await CommandProcess.run(
         ["warm"] + proxy.options + ["--from", "urls", "--rate", "0.1"], in: proxy.folder.path
       ) { process in
-        try await eventually { try await proxy.ports.ask("/warm").contains(" 999 waiting") }
+        try await eventually { try await proxy.ports.ask("/warm").contains("1000 URLs: ") }
         let stop = try await proxy.warm(["--stop"])
-        #expect(stop.status == 0 && stop.output == "Gave up 999 URLs that waited.\n", "\(stop)")
+        let match = try #require(stop.output.wholeMatch(of: /Gave up (\d+) URLs that waited.\n/))
+        // The first is sent at once; on a busy machine, others are, too.
+        let count = try #require(Int(match.output.1))
+        #expect(stop.status == 0 && (900...1000).contains(count), "\(stop)")
         let end = try await process.end()
-        #expect(end.status == 75 && end.output == "1000 URLs: 1 stored, 999 given up\n", "\(end)")
-        #expect(end.errors == "httpcache: 999 URLs were given up; send them again\n")
+        #expect(end.status == 75 && end.output.contains("\(count) given up\n"), "\(end)")
+        #expect(end.errors == "httpcache: \(count) URLs were given up; send them again\n")
       }
     }
   }
@@ -128,7 +131,7 @@ struct WarmCommandTests {
       (["--from", "none"], 66, "cannot read none; check the path"),
       (
         ["http://a.example/", "--rate", "0"], 64,
-        "rate: expected 0.1 to 1000.0 requests per second, found '0.0'"
+        "rate: expected 0.1 to 1000 requests per second, found '0.0'"
       ),
       (["http://a.example/", "--header", "x"], 64, "header: expected NAME:VALUE, found 'x'"),
       (["http://a.example/", "--stop"], 64, "--stop is without URLs"),
