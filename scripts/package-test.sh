@@ -26,7 +26,7 @@ finish() {
 }
 trap finish EXIT
 
-in_machine() { (cd / && nsenter --target "$leader" --all --wd=/ -- "$@"); }
+in_machine() { (cd / && nsenter --target "$leader" --all --root --wd -- "$@"); }
 say() { echo "== $*"; }
 # Fails unless a command succeeds within 30 seconds.
 eventually() {
