@@ -140,10 +140,19 @@ in_machine sort /root/codes | uniq -c
 in_machine grep -q '^listen: 0.0.0.0:80$' /etc/httpcache/proxy.yaml
 [ "$(in_machine dpkg-query -W -f '${Version}' httpcache)" = "$(dpkg-deb -f "$dist"/httpcache_*.deb Version)" ]
 
+say "the process that took the place fails: systemd starts the service again"
+before=$(process)
+in_machine sh -c "kill -KILL $before"
+eventually replaced
+eventually answers "; hit" http://127.0.0.1/
+
 say "a new program that does not start: the old one serves on until the service restarts"
 in_machine sed -i 's/^listen: .*/listen: nowhere/' /etc/httpcache/proxy.yaml
-in_machine systemctl reload httpcache
+! in_machine systemctl reload httpcache
 is_active
+before=$(process)
+in_machine dpkg -i "$new"
+[ "$(process)" = "$before" ]
 answers "; hit" http://127.0.0.1/
 in_machine sed -i 's/^listen: .*/listen: 127.0.0.1:8080/' /etc/httpcache/proxy.yaml
 
@@ -163,6 +172,5 @@ for path in /etc/httpcache /var/cache/httpcache /var/log/httpcache /lib/systemd/
   /etc/systemd/system/multi-user.target.wants/httpcache.service /usr/bin/httpcache /usr/share/doc/httpcache; do
   ! in_machine test -e "$path" -o -L "$path" || { echo "$path is left" >&2; exit 1; }
 done
-! in_machine getent passwd httpcache
 
 say "the package can be installed, started, reloaded, upgraded, removed and purged"

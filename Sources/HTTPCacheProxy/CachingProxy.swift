@@ -447,6 +447,9 @@ public final class CachingProxy: ServiceLifecycle.Service {
     try await successors.withLock { $0 }?.invite()
   }
 
+  /// Whether this process has left its directory to another one, which has taken its place, or failed to.
+  package var hasLeftDirectory: Bool { successors.withLock { $0 }?.hasLeftDirectory ?? false }
+
   /// Ends the connection with the process whose place this one has taken. Call it when the cache is closed: what this process has
   /// not removed from the directory, the other one then does.
   package func leavePredecessor() { predecessor?.close() }

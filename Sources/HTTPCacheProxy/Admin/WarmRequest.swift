@@ -62,6 +62,9 @@ struct WarmRequest {
       do throws(MessageFault) {
         _ = try ClientRequest(target, context)
       } catch {
+        var plain = target
+        plain.fields = HTTPFields()
+        if (try? ClientRequest(plain, context)) != nil { throw Fault("header: \(error.reason).") }
         throw Fault(
           "url: expected \(context.scheme)://HOST/PATH, as clients use it, found '\(target.url.prefix(200))': \(error.reason)."
         )

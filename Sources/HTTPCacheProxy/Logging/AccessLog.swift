@@ -52,12 +52,24 @@ final class AccessLog: Sendable {
     self.limit = limit
     self.patience = patience
     failures = FailureLog(logger, recovery: "the access log is written again", clock: clock)
+    sink = Mutex(try Self.sink(configuration))
+  }
+
+  private static func sink(_ configuration: ProxyConfiguration.AccessLogOptions) throws -> LogSink {
     do {
-      sink = Mutex(try LogSink(configuration.destination))
+      return try LogSink(configuration.destination)
     } catch {
       throw ProxyConfiguration.ValidationError(
         "cannot open the access log \(configuration.destination): \(error); choose another file")
     }
+  }
+
+  /// Checks that the log can be opened.
+  ///
+  /// - Throws: ``ProxyConfiguration/ValidationError`` if the file cannot be written to.
+  static func check(_ configuration: ProxyConfiguration.AccessLogOptions) throws {
+    var sink = try sink(configuration)
+    _ = sink.close()
   }
 
   /// The buffer of an event loop.

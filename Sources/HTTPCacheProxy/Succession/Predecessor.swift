@@ -170,6 +170,7 @@ package final class Predecessor: Sendable {
   /// - Throws: ``ProxyConfiguration/ValidationError`` or ``CachingProxy/ListenError``.
   package func prepare(_ configuration: ProxyConfiguration) async throws {
     try CachingProxy.check(configuration)
+    if let log = configuration.accessLog { try AccessLog.check(log) }
     var endpoints = configuration.listen.map { (CachingProxy.ListenError.Purpose.clients, $0) }
     endpoints += [
       (.administrators, configuration.admin), (.redirects, configuration.redirect),

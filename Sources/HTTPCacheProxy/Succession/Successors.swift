@@ -99,6 +99,9 @@ final class Successors: Sendable {
   /// Whether another process has the sockets: their files are for it.
   var isOffered: Bool { state.withLock { if case .offered = $0.phase { true } else { false } } }
 
+  /// Whether another process has the directory, or had it.
+  var hasLeftDirectory: Bool { state.withLock { $0.heir != nil } }
+
   /// Ends the connections with other processes, and applies the removals that they have not applied.
   func close() async {
     let links = state.withLock { state in

@@ -139,14 +139,17 @@ struct ProxyControl {
       if names.contains("sites"), !taken.contains("sites") {
         taken = taken.filter { !ProxyOptions.isOfSite($0) && $0 != "rules" }
       }
-      // A successor has another directory at once, and this process its own until the end.
-      if taken != names, !names.contains("directory"), mayReplaceItself {
+      // A successor has another directory at once, and this process its own until the end. One that has left its directory to a
+      // process which has failed needs another.
+      let isWithoutDirectory = proxy.hasLeftDirectory
+      if taken != names || isWithoutDirectory, !names.contains("directory"), mayReplaceItself {
         do {
           try CachingProxy.check(whole.proxy)
         } catch {
           throw read.located("\(error)")
         }
-        report(changes, taken: names, isNow: false)
+        if isWithoutDirectory { logger.notice("SIGHUP: another process takes the directory again") }
+        if !changes.isEmpty { report(changes, taken: names, isNow: false) }
         return true
       }
       let merged = running.taking(taken.sorted(), from: read)

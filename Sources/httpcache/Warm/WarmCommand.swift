@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
+import HTTPCacheEngine
 import NIOHTTP1
 import TransportSecurity
 
@@ -69,8 +70,8 @@ struct WarmCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    guard !stop || (url.isEmpty && from == nil) else {
-      throw ValidationError("--stop is without URLs")
+    guard !stop || (url.isEmpty && from == nil && !json) else {
+      throw ValidationError("--stop is without URLs and --json")
     }
     guard adminTls || adminCa == nil else {
       throw ValidationError("--admin-ca is for --admin-tls, which is missing")
@@ -184,7 +185,7 @@ struct WarmCommand: AsyncParsableCommand {
           guard case .text(let bytes) = line else {
             throw Ending(status: 64, text: "\(from):\(number): expected a URL of up to \(Self.line) bytes")
           }
-          let url = bytes.trimmingBlanks
+          let url = (number == 1 ? bytes.withoutMark : bytes).trimmingBlanks
           if url.isEmpty || url.first == UInt8(ascii: "#") { continue }
           part += try Self.line(String(decoding: url, as: UTF8.self), at: "\(from):\(number)")
           if part.count >= Self.batch { try await post(&part, to: client, &list) }
@@ -208,7 +209,10 @@ struct WarmCommand: AsyncParsableCommand {
 
   /// Returns a URL as a line of a request.
   private static func line(_ url: String, at place: String) throws(Ending) -> [UInt8] {
-    guard StoredRow.target(url) != nil else {
+    // As browsers do with what is typed.
+    let url = url.utf8.map { $0 < 0x80 ? String(UnicodeScalar($0)) : "%" + String($0, radix: 16) }.joined()
+    let scheme = url.prefix { $0 != ":" }.lowercasedASCII
+    guard ["http", "https"].contains(scheme), StoredRow.target(url) != nil else {
       throw Ending(
         status: 64, text: "\(place): expected a URL such as https://example.com/path, found '\(url)'")
     }
@@ -252,6 +256,7 @@ struct WarmCommand: AsyncParsableCommand {
   /// Shows the progress until the list is loaded.
   private func follow(_ client: AdminClient, _ list: UInt32?) async throws(Ending) {
     var (time, failures, list) = (100, 0, list)
+    var shown = ContinuousClock.now
     while true {
       let answer: AdminClient.Answer
       do throws(Ending) {
@@ -268,7 +273,13 @@ struct WarmCommand: AsyncParsableCommand {
       let progress = try progress(answer)
       guard list ?? progress.list == progress.list else { throw Self.otherList }
       list = progress.list
-      if isatty(2) == 1 { Input.show("\r\u{1B}[K\(progress.isOver ? "" : progress.summary)") }
+      if isatty(2) == 1 {
+        Input.show("\r\u{1B}[K\(progress.isOver ? "" : progress.summary)")
+      } else if !progress.isOver, ContinuousClock.now - shown > .seconds(10) {
+        // A log needs no more.
+        Input.complain(progress.summary)
+        shown = ContinuousClock.now
+      }
       guard progress.isOver else {
         await pause(time)
         time = Swift.min(1000, time * 2)
@@ -299,6 +310,9 @@ struct WarmCommand: AsyncParsableCommand {
 }
 
 extension [UInt8] {
+  /// Without the byte order mark that some editors write before text.
+  fileprivate var withoutMark: [UInt8] { starts(with: [0xEF, 0xBB, 0xBF]) ? Array(dropFirst(3)) : self }
+
   fileprivate var trimmingBlanks: ArraySlice<UInt8> {
     func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D }
     var line = self[...]

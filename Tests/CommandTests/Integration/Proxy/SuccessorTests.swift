@@ -117,6 +117,12 @@ struct SuccessorTests {
       proxy.signal(SIGHUP)
       try await proxy.says("address already in use")
       try await proxy.says("the process that takes the place of this one has ended; this one serves on")
+      try write("access-log: \(folder.path)/none/access.log")
+      proxy.signal(SIGHUP)
+      try await proxy.says("cannot open the access log \(folder.path)/none/access.log")
+      try await eventually {
+        proxy.errorText.components(separatedBy: "has ended; this one serves on").count == 3
+      }
       #expect(!proxy.errorText.contains("from memory"))
       #expect(try folder.read("pid") == old)
       #expect(try await ports.get("/").contains("; hit;"))
@@ -129,6 +135,26 @@ struct SuccessorTests {
         let answer = try await other.ports().get("/new")
         #expect(answer.contains("; hit;"))
       }
+    }
+    await taken.stop()
+  }
+
+  @Test("A successor that fails when it has the directory is followed by another one at the next reload")
+  func failingLate() async throws {
+    let taken = try await LoopbackOrigin.start { _ in .init() }
+    try await withProxy { folder, write, proxy, ports in
+      #expect(try await ports.get("/").contains("fwd=uri-miss"))
+      // No Redis answers there, which only a process with the directory finds out.
+      try write("shared: redis://127.0.0.1:\(taken.port)\nshared-required: true")
+      proxy.signal(SIGHUP)
+      try await proxy.says("this one serves on from memory")
+      #expect(try await ports.get("/").contains("; hit;"))
+      try write("")
+      proxy.signal(SIGHUP)
+      try await proxy.says("SIGHUP: another process takes the directory again")
+      try await proxy.says("another process serves in the place of this one")
+      #expect(try await ports.get("/").contains("; hit;"))
+      #expect(try await proxy.end().status == 0)
     }
     await taken.stop()
   }

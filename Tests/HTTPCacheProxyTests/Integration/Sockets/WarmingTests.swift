@@ -187,7 +187,7 @@ struct WarmingTests {
         "/warm?url=http://a.example/&header=Transfer-Encoding:chunked", "",
         "must have neither content nor Upgrade"
       ),
-      ("/warm?url=http://a.example/&header=Host:b.example", "", "more than one Host"),
+      ("/warm?url=http://a.example/&header=Host:b.example", "", "header: the request has more than one Host"),
       (
         "/warm?url=http://a.example/&rate=0", "",
         "rate: expected 0.1 to 1000 requests per second, found '0'."
