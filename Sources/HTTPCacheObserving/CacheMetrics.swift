@@ -66,7 +66,7 @@ public final class CacheMetrics: Sendable {
   private let outcomes: [MetricCount]
   private let latencies: [Timer]
   private let originLatency: Timer
-  private let reasons = Mutex<[CacheEngine.Reason: MetricCount]>([:])
+  private let storage: StorageCounts
   private let storeMeters: [Meter]
   private let readings = Mutex<[Reading]>([])
   private let factory: any MetricsFactory
@@ -75,9 +75,18 @@ public final class CacheMetrics: Sendable {
   /// - Parameters:
   ///   - name: the name of the cache, for the dimension `cache` (default: `nil`, without that dimension).
   ///   - factory: the factory of the metrics (default: the system's).
-  public init(_ name: String? = nil, factory: (any MetricsFactory)? = nil) {
-    let factory = factory ?? MetricsSystem.factory
+  public convenience init(_ name: String? = nil, factory: (any MetricsFactory)? = nil) {
     let base = name.map { [("cache", $0)] } ?? []
+    self.init(base, storage: StorageCounts(base, factory: factory), factory: factory)
+  }
+
+  /// - Parameters:
+  ///   - base: the dimensions of the metrics.
+  ///   - storage: the counts of what became of responses.
+  package init(
+    _ base: [(String, String)] = [], storage: StorageCounts, factory: (any MetricsFactory)? = nil
+  ) {
+    let factory = factory ?? MetricsSystem.factory
     func count(_ label: String, _ dimensions: [(String, String)] = []) -> MetricCount {
       MetricCount("httpcache_" + label, base + dimensions, factory: factory)
     }
@@ -92,10 +101,11 @@ public final class CacheMetrics: Sendable {
     failed = count("requests_failed_total")
     notCached = count("requests_not_cached_total")
     servedBytes = count("served_bytes_total")
-    stored = count("stored_total")
-    storedBytes = count("stored_bytes_total")
-    updated = count("updated_total")
-    invalidated = count("invalidated_total")
+    self.storage = storage
+    stored = storage.stored
+    storedBytes = storage.storedBytes
+    updated = storage.updated
+    invalidated = storage.invalidated
     memoryEvictions = count("evictions_total", [("tier", "memory")])
     diskEvictions = count("evictions_total", [("tier", "disk")])
     let gauges = ["memory_bytes", "disk_bytes", "memory_entries", "disk_entries"]
@@ -121,7 +131,7 @@ public final class CacheMetrics: Sendable {
   public var answered: Int { outcomes.reduce(0) { $0 + $1.value } }
 
   /// The number of responses that were not stored, by reason.
-  public var notStored: [CacheEngine.Reason: Int] { reasons.withLock { $0.mapValues(\.value) } }
+  public var notStored: [CacheEngine.Reason: Int] { storage.notStored }
 
   // MARK: - Counting
 
@@ -132,10 +142,19 @@ public final class CacheMetrics: Sendable {
   public func count(
     _ cache: HTTPCache, _ actions: some Sequence<CacheEvent.Action> = CacheEvent.Action.allCases
   ) -> CacheObservation {
+    count(cache, actions) { [storage] _ in storage }
+  }
+
+  /// Counts the actions of a cache from now on, and what became of responses where a function says.
+  package func count(
+    _ cache: HTTPCache, _ actions: some Sequence<CacheEvent.Action>,
+    storage: @escaping @Sendable (CacheEvent) -> StorageCounts
+  ) -> CacheObservation {
     let sources = [source(for: cache.store)] + (source(for: cache).map { [$0] } ?? [])
     report()
     return cache.observe(actions) { [self] event in
       count(event)
+      storage(event).count(event)
       switch event.action {
       case .served, .forwarded, .refused, .answered, .failed, .notStored: break
       default: withExtendedLifetime(sources) { report() }
@@ -155,20 +174,6 @@ public final class CacheMetrics: Sendable {
       if let bytes = event.byteCount { servedBytes.increment(by: bytes) }
     case .received: if let duration = event.duration { originLatency.record(duration) }
     case .failed: failed.increment()
-    case .stored:
-      stored.increment()
-      storedBytes.increment(by: event.byteCount ?? 0)
-    case .notStored:
-      guard let reason = event.reason else { return }
-      reasons.withLock { reasons in
-        if let count = reasons[reason] { return count }
-        let dimensions = base + [("reason", reason.rawValue)]
-        let count = MetricCount("httpcache_not_stored_total", dimensions, factory: factory)
-        reasons[reason] = count
-        return count
-      }.increment()
-    case .updated: updated.increment()
-    case .invalidated: invalidated.increment()
     default: break
     }
   }

@@ -123,8 +123,6 @@ public final class CachingProxy: ServiceLifecycle.Service {
   ///   it cannot listen.
   public func run() async throws {
     defer { bound.finish() }
-    let counting = statistics.cache.count(cache, ProxyStatistics.cacheActions)
-    defer { counting.cancel() }
     try configuration.validate()
     try settings.readFiles()
     guard let accessLog = configuration.accessLog else { return try await serve(nil) }
@@ -169,6 +167,8 @@ public final class CachingProxy: ServiceLifecycle.Service {
     let context = ProxyContext(
       settings, cache: cache, group: group, statistics: statistics, logger: logger, accessLog: log,
       lookup: lookup)
+    let counting = statistics.count(cache, for: context.sites)
+    defer { counting.cancel() }
     // Fetches may continue for other users of the cache.
     defer { context.executors.close() }
     let looking = look(at: context, on: group.next())

@@ -47,7 +47,7 @@ extension HTTPCache {
     fileprivate mutating func leave(_ count: Int) { left += count }
   }
 
-  /// Adds the requests that the responses of a selection answer, until there is no room.
+  /// Adds the requests that the responses of a selection answer, as long as there is room.
   ///
   /// - Complexity: O(1) for a target in one partition; otherwise as ``storedResponses(_:)``.
   package func addRequests(of selection: Selection, to found: inout StoredRequests) async {

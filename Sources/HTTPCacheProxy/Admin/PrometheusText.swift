@@ -22,7 +22,7 @@ struct PrometheusText {
     page.certificates(context.settings.encryption.clients?.certificates ?? [])
     page.origin(table.sites)
     page.objects(cache)
-    page.cache(statistics.cache)
+    page.storage(table.counted)
     page.rules(cache.ruleCounts)
     page.store(cache.store)
     if let shared = cache.sharedTierStatistics { page.sharedTier(shared) }
@@ -253,16 +253,27 @@ struct PrometheusText {
       cache.transit.leftBehind)
   }
 
-  private mutating func cache(_ cache: CacheMetrics) {
-    counter("httpcache_stored_total", "Responses stored.", cache.stored.value)
-    counter("httpcache_stored_bytes_total", "Bytes of content stored.", cache.storedBytes.value)
-    family("httpcache_not_stored_total", "counter", "Responses not stored, by reason.")
-    for (reason, count) in cache.notStored.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-      sample("httpcache_not_stored_total", [("reason", reason.rawValue)], count)
+  private mutating func storage(_ sites: [ServedSite]) {
+    for (name, help, count) in Self.storageMetrics {
+      family(name, "counter", help)
+      for site in sites { sample(name, site.label, count(site.statistics.storage).value) }
     }
-    counter("httpcache_updated_total", "Stored responses updated.", cache.updated.value)
-    counter("httpcache_invalidated_total", "Invalidations.", cache.invalidated.value)
+    family("httpcache_not_stored_total", "counter", "Responses not stored, by reason.")
+    for site in sites {
+      for (reason, count) in Figures(site.statistics).notStored {
+        sample("httpcache_not_stored_total", [("reason", reason)] + site.label, count)
+      }
+    }
   }
+
+  /// What became of the responses of each site.
+  private static let storageMetrics:
+    [(name: String, help: String, count: @Sendable (StorageCounts) -> MetricCount)] = [
+      ("httpcache_stored_total", "Responses stored.", { $0.stored }),
+      ("httpcache_stored_bytes_total", "Bytes of content stored.", { $0.storedBytes }),
+      ("httpcache_updated_total", "Stored responses updated.", { $0.updated }),
+      ("httpcache_invalidated_total", "Invalidations.", { $0.invalidated }),
+    ]
 
   private mutating func rules(_ counts: [(name: String, requests: Int)]) {
     if counts.isEmpty { return }

@@ -76,17 +76,18 @@ enum StatusPage {
       \(capacity.disk == 0 ? "" : row("disk", "\(usage.diskEntries) entries, \(bytes(usage.diskBytes)) of \(bytes(capacity.disk))"))\
       \(context.cache.sharedTierStatistics.map { shared($0) } ?? "")\
       \(warming(context.warmer.progress))\
-      </table>\(sites.map { servers($0) }.joined())\(reasons(statistics.cache))\(rules(context.cache.ruleCounts))<p>\(showsSettings ? "<a href=\"?configuration\">Configuration</a>, " : "")httpcache \(HTTPCache.version)</p>
+      </table>\(sites.map { servers($0) }.joined())\(table("Responses", now, storage(last: last, all)))\(rules(context.cache.ruleCounts))<p>\(showsSettings ? "<a href=\"?configuration\">Configuration</a>, " : "")httpcache \(HTTPCache.version)</p>
       """, isRefreshed: true)
   }
 
-  /// The most frequent reasons for which responses were not stored.
-  private static func reasons(_ cache: CacheMetrics) -> String {
-    let counts = cache.notStored.map { ($0.key.rawValue, $0.value) }.sorted {
-      ($1.1, $0.0) < ($0.1, $1.0)
-    }
-    return "<h2>Responses</h2><table>\(row("stored", "\(cache.stored.value)"))"
-      + counts.prefix(20).map { row("not stored: \($0)", "\($1)") }.joined() + "</table>"
+  /// The responses that were stored, and the most frequent reasons for which others were not.
+  private static func storage(last: Figures, _ all: Figures) -> [String] {
+    let recent = Dictionary(uniqueKeysWithValues: last.notStored.map { ($0.reason, $0.count) })
+    let counts = all.notStored.sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }
+    return [row("stored", "\(last.stored)", "\(all.stored)")]
+      + counts.prefix(20).map {
+        row("not stored: \($0.reason)", "\(recent[$0.reason, default: 0])", "\($0.count)")
+      }
   }
 
   private static func configuration(_ context: ProxyContext, _ settings: [ShownSetting]) -> String {

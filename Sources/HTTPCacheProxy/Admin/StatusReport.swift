@@ -12,7 +12,7 @@ enum StatusReport {
   static func json(_ context: ProxyContext, _ settings: [ShownSetting]?) -> String {
     let (store, table) = (context.cache.store, context.sites.table)
     let (usage, capacity) = (store.usage, store.capacity)
-    let notStored = context.statistics.cache.notStored.sorted { $0.key.rawValue < $1.key.rawValue }
+    let all = table.counted.reduce(Figures()) { $0 + Figures($1.statistics) }
     var members: [(name: String, value: JSONText)] = [
       ("version", .string(HTTPCache.version)), ("name", .string(context.configuration.name)),
       ("start", .optional(ProcessFigures.start)),
@@ -21,8 +21,8 @@ enum StatusReport {
       ("sites", .list(table.sites.map { site($0) })),
       ("memory", tier(usage.memoryEntries, usage.memoryBytes, capacity.memory)),
       ("disk", capacity.disk == 0 ? .null : tier(usage.diskEntries, usage.diskBytes, capacity.disk)),
-      ("stored", .integer(context.statistics.cache.stored.value)),
-      ("notStored", .map(notStored.map { ($0.key.rawValue, .integer($0.value)) })),
+      ("stored", .integer(all.stored)),
+      ("notStored", notStored(all)),
       ("warming", .map(context.warmer.progress.counts.map { ($0.name, .integer($0.value)) })),
       ("rules", .map(context.cache.ruleCounts.map { ($0.name, .integer($0.requests)) })),
     ]
@@ -62,6 +62,10 @@ enum StatusReport {
     ])
   }
 
+  private static func notStored(_ figures: Figures) -> JSONText {
+    .map(figures.notStored.map { ($0.reason, .integer($0.count)) })
+  }
+
   private static func figures(_ figures: Figures) -> JSONText {
     let hits = figures.share(of: [.hit, .stale])
     func latency(_ counts: [Int]) -> JSONText {
@@ -82,6 +86,7 @@ enum StatusReport {
       ("hitRatio", .optional(hits.requests)), ("hitRatioByBytes", .optional(hits.contentBytes)),
       ("latency", latency(figures.latency)), ("originLatency", latency(figures.originLatency)),
       ("originRequests", .integer(figures.originRequests)), ("originErrors", .integer(figures.originErrors)),
+      ("stored", .integer(figures.stored)), ("notStored", notStored(figures)),
     ])
   }
 

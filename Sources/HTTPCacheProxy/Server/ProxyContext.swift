@@ -46,7 +46,8 @@ final class ProxyContext: Sendable {
     let sites = ServedSites(
       settings,
       ServedSite.Surroundings(
-        group: group, transit: cache.transit, logger: logger, clock: clock, lookup: lookup))
+        group: group, transit: cache.transit, logger: logger, clock: clock, lookup: lookup),
+      unassigned: statistics.unassigned)
     self.sites = sites
     settings.onChange { [weak sites] _ in sites?.update() }
   }

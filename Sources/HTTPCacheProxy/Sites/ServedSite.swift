@@ -26,11 +26,15 @@ final class ServedSite: Sendable {
     var lookup: HostLookup
   }
 
-  init(_ name: String, _ settings: OriginSettings, _ surroundings: Surroundings) {
+  /// - Parameter statistics: the counts (default: new ones).
+  init(
+    _ name: String, _ settings: OriginSettings, _ surroundings: Surroundings,
+    statistics: SiteStatistics? = nil
+  ) {
     self.name = name
     var logger = surroundings.logger
     if !name.isEmpty { logger[metadataKey: "site"] = "\(name)" }
-    let statistics = SiteStatistics(name)
+    let statistics = statistics ?? SiteStatistics(name)
     self.statistics = statistics
     origin = OriginClient(
       settings, group: surroundings.group, statistics: statistics, transit: surroundings.transit,

@@ -17,7 +17,7 @@ final class ServedSites: Sendable {
     fileprivate let authorities: [String]
     /// The only site, if it has no name and all requests belong to it.
     fileprivate let only: ServedSite?
-    /// Counts the requests that belong to no site.
+    /// Counts what belongs to no site.
     let unassigned: ServedSite
 
     fileprivate init(
@@ -31,6 +31,13 @@ final class ServedSites: Sendable {
     /// The position of the site with a name, byte for byte.
     subscript(name: some StringProtocol) -> Int? {
       sites.firstIndex { $0.name.utf8.elementsEqual(name.utf8) }
+    }
+
+    /// Returns the site of a request, or what counts for none.
+    func site(of request: HTTPRequest?) -> ServedSite {
+      guard only == nil, let request else { return unassigned }
+      let candidates = scopes.candidates(ofAuthority: request.authority ?? "")
+      return candidates.scope(ofPath: request.path ?? "/").map { sites[$0] } ?? unassigned
     }
 
     /// The sites, and what counts the requests of none.
@@ -54,10 +61,13 @@ final class ServedSites: Sendable {
   /// Without servers.
   private let nowhere: ServedSite
 
-  init(_ settings: CurrentConfiguration, _ surroundings: ServedSite.Surroundings) {
+  /// - Parameter unassigned: the counts of what belongs to no site.
+  init(
+    _ settings: CurrentConfiguration, _ surroundings: ServedSite.Surroundings, unassigned: SiteStatistics
+  ) {
     (self.settings, self.surroundings) = (settings, surroundings)
     let nothing = OriginSettings(origin: .init([]), heads: .init(), name: settings.value.name)
-    let nowhere = ServedSite("", nothing, surroundings)
+    let nowhere = ServedSite("", nothing, surroundings, statistics: unassigned)
     self.nowhere = nowhere
     state = Mutex(State(table: Table([], SiteTable(), authorities: [], nowhere: nowhere)))
     update()

@@ -13,6 +13,8 @@ struct Figures: Sendable {
   var originLatency: [Int]
   var originRequests: Int
   var originErrors: Int
+  var stored: Int
+  private var refusals: [CacheEngine.Reason: Int]
 
   /// Nothing counted.
   init() {
@@ -20,7 +22,7 @@ struct Figures: Sendable {
     contentBytes = requests
     latency = Array(repeating: 0, count: LatencyHistogram.bounds.count + 1)
     originLatency = latency
-    (originRequests, originErrors) = (0, 0)
+    (originRequests, originErrors, stored, refusals) = (0, 0, 0, [:])
   }
 
   init(_ statistics: SiteStatistics) {
@@ -30,6 +32,8 @@ struct Figures: Sendable {
     originLatency = statistics.originLatency.snapshot.counts
     originRequests = statistics.originRequests.value
     originErrors = statistics.originErrors.value
+    stored = statistics.storage.stored.value
+    refusals = statistics.storage.notStored
   }
 
   static func - (later: Figures, earlier: Figures) -> Figures { later.with(earlier, -) }
@@ -46,6 +50,10 @@ struct Figures: Sendable {
     figures.originLatency = both(\.originLatency)
     figures.originRequests = combine(originRequests, other.originRequests)
     figures.originErrors = combine(originErrors, other.originErrors)
+    figures.stored = combine(stored, other.stored)
+    for reason in Set(refusals.keys).union(other.refusals.keys) {
+      figures.refusals[reason] = combine(refusals[reason, default: 0], other.refusals[reason, default: 0])
+    }
     return figures
   }
 
@@ -62,6 +70,11 @@ struct Figures: Sendable {
 
   func contentBytes(_ outcome: RequestOutcome) -> Int {
     ResponseTable.classes.reduce(0) { $0 + contentBytes[ResponseTable.index(outcome, $1)] }
+  }
+
+  /// Responses that were not stored, by the name of the reason, in the order of the names.
+  var notStored: [(reason: String, count: Int)] {
+    refusals.map { ($0.key.rawValue, $0.value) }.sorted { $0.0 < $1.0 }
   }
 
   /// A share of the requests that reached the cache: refused requests never reach it.

@@ -9,8 +9,10 @@ import TransportSecurity
 /// Counts the proxy's work for all sites together: exactly, for its admin port, and through swift-metrics for the embedding
 /// program.
 package final class ProxyStatistics: Sendable {
+  /// The counts of requests, and of events of the cache, that belong to no site.
+  let unassigned = SiteStatistics()
   /// The cache's own counters, and the responses by source, which the proxy counts.
-  package let cache = CacheMetrics()
+  package let cache: CacheMetrics
 
   /// Client connections accepted.
   package let connectionsAccepted = MetricCount("httpcache_connections_total")
@@ -47,10 +49,17 @@ package final class ProxyStatistics: Sendable {
   package let bytesSent = MetricCount("httpcache_sent_bytes_total")
   /// Lines that the access log lost, because its file or its reader accepted no more.
   package let logLinesDropped = MetricCount("httpcache_access_log_dropped_lines_total")
-  package init() {}
 
-  /// The events of the cache that the proxy listens to: what happens to responses. They cost a hit nothing.
-  static let cacheActions: [CacheEvent.Action] = [.stored, .notStored, .updated, .invalidated]
+  package init() {
+    cache = CacheMetrics(storage: unassigned.storage)
+  }
+
+  /// Counts for their sites what becomes of responses. It costs a hit nothing.
+  func count(_ cache: HTTPCache, for sites: ServedSites) -> CacheObservation {
+    self.cache.count(cache, [.stored, .notStored, .updated, .invalidated]) { event in
+      sites.table.site(of: event.request).statistics.storage
+    }
+  }
 
   /// Requests answered, by the source of the response.
   package subscript(source: CachedResponse.Source) -> MetricCount { cache[source] }

@@ -4,7 +4,7 @@
 import HTTPCacheObserving
 import Synchronization
 
-/// Counts the requests of one site, and those to its origin.
+/// Counts the requests of one site, those to its origin, and what became of its responses.
 final class SiteStatistics: Sendable {
   /// Requests that went to the origin.
   let originRequests: MetricCount
@@ -26,6 +26,8 @@ final class SiteStatistics: Sendable {
   let originLatency = LatencyHistogram()
   /// The requests by outcome and status.
   let responses = ResponseTable()
+  /// The responses that were stored, and those that were not.
+  let storage: StorageCounts
 
   /// - Parameter name: the name of the site; empty for none.
   init(_ name: String = "") {
@@ -33,6 +35,7 @@ final class SiteStatistics: Sendable {
     func count(_ label: String, _ dimensions: [(String, String)] = []) -> MetricCount {
       MetricCount(label, dimensions + [("site", name)])
     }
+    storage = StorageCounts([("site", name)])
     originRequests = count("httpcache_origin_requests_total")
     originErrors = count("httpcache_origin_errors_total")
     originRetries = count("httpcache_origin_retries_total")

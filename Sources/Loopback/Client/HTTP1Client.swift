@@ -30,7 +30,7 @@ package enum HTTP1Client {
   /// - Parameters:
   ///   - encryption: `nil` without TLS.
   ///   - seconds: maximum time for the response, after which the connection ends.
-  /// - Throws: an error if there is no connection. One that breaks is recorded in the answer.
+  /// - Throws: an error if the connection cannot be made. One that breaks is recorded in the answer.
   package static func send(
     _ head: HTTPRequestHead, body: [UInt8], to place: Place, encryption: ClientContext?,
     within seconds: Int64

@@ -59,6 +59,7 @@ struct AdminTests {
       struct Server: Decodable { var name: String, isAvailable: Bool, connectionLimit: Int, requests: Int }
       struct Figures: Decodable {
         var requests: [String: Int], hitRatio: Double?, latency: [String: Double?], originRequests: Int
+        var stored: Int, notStored: [String: Int]
       }
       struct Site: Decodable { var name: String, servers: [Server], last: Figures, total: Figures }
       struct Setting: Decodable, Equatable { var site: String?, name: String, value: String, place: String? }
@@ -86,6 +87,7 @@ struct AdminTests {
       }
       let open = try await report("")
       #expect(!open.isStopping && open.notStored == ["responseNoStore": 1] && open.sites.count == 1)
+      #expect(open.sites[0].total.notStored == open.notStored && open.sites[0].total.stored == 1)
       #expect(open.sites[0].total.requests["hit"] == 1 && open.sites[0].total.requests["network"] == 2)
       #expect(
         open.sites[0].total.hitRatio.map { Int($0 * 100) } == 33 && open.sites[0].total.originRequests == 2)
@@ -106,7 +108,7 @@ struct AdminTests {
       #expect(!table.contains("http-equiv"))
       expect(
         try await proxy.ask("GET /status"),
-        contains: "<tr><td>not stored: responseNoStore</td><td>1</td></tr>")
+        contains: "<tr><td>not stored: responseNoStore</td><td>1</td><td>1</td></tr>")
     }
   }
 

@@ -15,12 +15,13 @@ import Testing
 struct SiteSocketTests {
   typealias Site = ProxyConfiguration.Site
 
-  /// An origin that says its name, the host and the path.
+  /// An origin that says its name, the host and the path. Nothing below /unstored may be stored.
   private static func named(_ name: String) -> RawOrigin.Answering {
     { request, connection in
       let host = request.split(separator: "\r\n").first { $0.hasPrefix("Host: ") } ?? ""
       let path = request.split(separator: " ").dropFirst().first ?? ""
-      try await connection.send(ok("\(name) \(host) \(path)", "Cache-Control: max-age=600\r\n"))
+      let control = path.contains("/unstored") ? "no-store" : "max-age=600"
+      try await connection.send(ok("\(name) \(host) \(path)", "Cache-Control: \(control)\r\n"))
       return true
     }
   }
@@ -219,6 +220,32 @@ struct SiteSocketTests {
         #expect(line.contains("\"site\":\"\(site)\""), "\(line)")
       }
       #expect(lines.last?.contains("\"site\"") == false)
+    }
+  }
+
+  @Test("What became of responses is counted for their site")
+  func storage() async throws {
+    try await Self.withSites { proxy, _ in
+      for (host, path) in [
+        ("shop.example", "/"), ("SHOP.example:80", "/2"), ("shop.example", "/%61pi/1"),
+        ("a.blog.example", "/unstored"),
+        ("nowhere.example", "http://b.blog.example/unstored"), ("else.example", "/"),
+      ] { _ = try await Self.get(proxy, host, path) }
+      _ = try await Self.get(proxy, "shop.example", "/2", method: "DELETE")
+      let counts = [
+        "stored_total{site=\"shop\"} 2", "stored_total{site=\"api\"} 1", "stored_total{site=\"blog\"} 0",
+        "stored_total 0", "not_stored_total{reason=\"responseNoStore\",site=\"blog\"} 2",
+        "invalidated_total{site=\"shop\"} 1", "invalidated_total{site=\"blog\"} 0", "invalidated_total 0",
+        "stored_bytes_total{site=\"api\"} \("shop Host: shop.example /%61pi/1".utf8.count)",
+      ]
+      // A response may be stored a moment after its client has it.
+      try await eventually {
+        let lines = Set(try await proxy.ask("GET /metrics").split(separator: "\n"))
+        return counts.allSatisfy { lines.contains("httpcache_\($0)") }
+      }
+      let row = "<tr><td>not stored: responseNoStore</td><td>2</td><td>2</td></tr>"
+      for query in ["", "?site=blog"] { expect(try await proxy.ask("GET /status\(query)"), contains: row) }
+      #expect(!(try await proxy.ask("GET /status?site=shop")).contains("responseNoStore"))
     }
   }
 
