@@ -10,10 +10,14 @@
 #define CALLGRIND_START_INSTRUMENTATION
 #define CALLGRIND_STOP_INSTRUMENTATION
 #define CALLGRIND_TOGGLE_COLLECT
+#define CALLGRIND_DUMP_STATS_AT(name)
 #endif
 
 void start_instrumentation(void) { CALLGRIND_START_INSTRUMENTATION; }
 
-void stop_instrumentation(void) { CALLGRIND_STOP_INSTRUMENTATION; }
+void stop_instrumentation(const char *name) {
+  CALLGRIND_STOP_INSTRUMENTATION;
+  CALLGRIND_DUMP_STATS_AT(name);
+}
 
 void leave_thread_uncounted(void) { CALLGRIND_TOGGLE_COLLECT; }

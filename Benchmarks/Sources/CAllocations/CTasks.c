@@ -25,6 +25,8 @@ static SWIFT_CALL void collect(void *task, enqueue original) {
 
 void collect_tasks(void) { swift_task_enqueueGlobal_hook = collect; }
 
+void run_tasks_as_usual(void) { swift_task_enqueueGlobal_hook = NULL; }
+
 void run_collected_tasks(void) {
   while (first != end) swift_job_run(tasks[first++ % MOST], NULL, NULL);
 }

@@ -4,30 +4,38 @@
 import CAllocations
 import Operations
 
-/// Runs one operation so many times, and prints how many allocations that took and how many nanoseconds, each time.
+/// Runs each of some operations so many times, and prints how many allocations that took and how many nanoseconds, each time.
 ///
-/// What prepares it is left out of that, and a profiler that looks at `call_measured` alone leaves it out too.
+/// What prepares them is left out of that, and a profiler that looks at `call_measured` alone leaves it out too. Callgrind
+/// writes what it counted for each to a file of its own.
 @main
 enum Count {
   static func main() throws {
     let arguments = CommandLine.arguments.dropFirst()
-    guard let name = arguments.first, let operation = Operation.named(name) else {
+    guard let first = arguments.first else {
       print(Operation.all.map(\.name).joined(separator: "\n"))
       return
     }
-    guard let count = arguments.dropFirst().first.flatMap({ Int($0) }),
-      (1...Operation.mostRuns).contains(count)
-    else { throw Failure.count }
+    guard let count = Int(first), (1...Operation.mostRuns).contains(count) else { throw Failure.count }
+    for name in arguments.dropFirst() {
+      guard let operation = Operation.named(name) else { throw Failure.name(name) }
+      try measure(operation, count)
+    }
+  }
+
+  private static func measure(_ operation: Operation, _ count: Int) throws {
     let run = try operation.prepare()
     // What is made at the first use is not part of the operation.
     run(0..<1)
     let before = allocation_count()
     start_instrumentation()
     let duration = ContinuousClock().measure { Measured(run: run, count: count).call() }
-    stop_instrumentation()
+    stop_instrumentation(operation.name)
+    // An operation may have collected them.
+    run_tasks_as_usual()
     let allocations = allocation_count() - before
     print(
-      name, allocation_count() < 0 ? "?" : hundredths(allocations * 100 / count),
+      operation.name, allocation_count() < 0 ? "?" : hundredths(allocations * 100 / count),
       duration.components.attoseconds / 1_000_000_000 / Int64(count))
   }
 
@@ -35,7 +43,10 @@ enum Count {
     "\(value / 100).\(value % 100 < 10 ? "0" : "")\(value % 100)"
   }
 
-  enum Failure: Error { case count }
+  enum Failure: Error {
+    case count
+    case name(String)
+  }
 }
 
 /// The runs, as C calls them.

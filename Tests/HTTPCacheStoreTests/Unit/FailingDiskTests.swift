@@ -102,7 +102,7 @@ struct FailingDiskTests {
 
   @Test(
     "A full file system evicts the oldest entries, for small and for large bodies, and is reported once",
-    arguments: [3000, 300_000, 1_100_000], [64 << 10, 1 << 20])
+    arguments: [usually(10_000, long: 3000), 300_000, 1_100_000], [64 << 10, 1 << 20])
   func full(size: Int, writeBuffer: Int) throws {
     let files = FaultyFileSystem()
     let room = usually(4, long: 8) << 20

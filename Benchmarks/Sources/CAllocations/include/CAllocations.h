@@ -10,9 +10,10 @@ long allocation_count(void);
 /// Calls `body`: a function by whose name a profiler finds what is to be measured.
 void call_measured(void (*body)(void *), void *context);
 
-/// From here to `stop_instrumentation`, callgrind counts in all threads, if it was started with `--instr-atstart=no`.
+/// From here to `stop_instrumentation`, callgrind counts in all threads, if it was started with `--instr-atstart=no`. It then
+/// writes its counts to a file, with this name in it, and begins again at zero.
 void start_instrumentation(void);
-void stop_instrumentation(void);
+void stop_instrumentation(const char *name);
 
 /// From now on, callgrind does not count the instructions of the calling thread.
 void leave_thread_uncounted(void);
@@ -35,5 +36,8 @@ void collect_tasks(void);
 
 /// Runs those tasks on the calling thread, until there are none.
 void run_collected_tasks(void);
+
+/// From now on, Swift's own executor runs its tasks again.
+void run_tasks_as_usual(void);
 
 #endif
