@@ -10,7 +10,7 @@ struct RFCNotesCheck {
 
   /// Paths below Sources.
   var files: Set<String>
-  /// The display names of all tests.
+  /// All tests, as `Suite.function`.
   var tests: Set<String>
   /// The ids of all scenarios.
   var scenarios: Set<String>
@@ -34,7 +34,7 @@ struct RFCNotesCheck {
         }
         problems += codeProblems(row[1])
         let cell = TestCell(row[2])
-        problems += cell.tests.filter { !tests.contains($0) }.map { "no test \"\($0)\"" }
+        problems += cell.tests.filter { !tests.contains($0) }.map { "no test \($0)" }
         problems += cell.scenarios.filter { !scenarios.contains($0) }.map { "no scenario \($0)" }
         named.formUnion(cell.scenarios)
         if cell.scenarios.isEmpty {
@@ -60,41 +60,32 @@ struct RFCNotesCheck {
       ? [] : ["\(link.text) links to \(link.destination)"]
   }
 
-  /// The index has a row for each section of each page, with its page and the number of its rows.
+  /// The index has a row for each page, with the number of its rows; no page has two sections with one anchor.
   private func indexProblems(_ index: NotesPage, _ pages: [NotesPage]) -> [String] {
     var problems: [String] = []
-    var actual: [String: Int] = [:]
     for page in pages {
-      for section in page.sections {
-        let place = "\(page.path)#\(section.anchor)"
-        if actual.updateValue(section.rows.count, forKey: place) != nil {
-          problems.append("two headings have the anchor \(place)")
-        }
+      var anchors: Set<String> = []
+      for section in page.sections where !anchors.insert(section.anchor).inserted {
+        problems.append("two headings have the anchor \(page.path)#\(section.anchor)")
       }
     }
-    let headings = pages.flatMap { page in page.sections.map { ("\(page.path)#\($0.anchor)", $0.heading) } }
-    let headingOf = Dictionary(headings) { first, _ in first }
+    let counts = Dictionary(pages.map { ($0.path, $0.sections.reduce(0) { $0 + $1.rows.count }) }) { $0 + $1 }
     var listed: Set<String> = []
     for row in index.sections.flatMap(\.rows) {
-      guard row.count == 3, let section = NotesPage.Link.all(in: row[0]).first,
-        let page = NotesPage.Link.all(in: row[1]).first
-      else {
+      guard row.count == 2, let link = NotesPage.Link.all(in: row[0]).first else {
         problems.append("not a row of the index: \(row)")
         continue
       }
-      let place = section.destination
-      listed.insert(place)
-      guard let count = actual[place] else {
-        problems.append("no section \(place)")
+      listed.insert(link.destination)
+      guard let count = counts[link.destination] else {
+        problems.append("no page \(link.destination)")
         continue
       }
-      if headingOf[place] != section.text { problems.append("\(place) is not called \(section.text)") }
-      if !place.hasPrefix(page.destination + "#") {
-        problems.append("\(place) is not on \(page.destination)")
+      if row[1] != String(count) {
+        problems.append("\(link.destination) has \(count) requirements, not \(row[1])")
       }
-      if row[2] != String(count) { problems.append("\(place) has \(count) requirements, not \(row[2])") }
     }
-    return problems + Set(actual.keys).subtracting(listed).sorted().map { "not in the index: \($0)" }
+    return problems + Set(counts.keys).subtracting(listed).sorted().map { "not in the index: \($0)" }
   }
 
   /// Relative links lead to files that exist, and to headings where the file is one of the pages.
@@ -112,7 +103,7 @@ struct RFCNotesCheck {
   }
 }
 
-/// A cell with names of tests in quotes, scenarios in backticks, and perhaps an excuse in parentheses.
+/// A cell with tests and scenarios in backticks, and perhaps an excuse in parentheses.
 struct TestCell {
   var tests: [String] = []
   var scenarios: [String] = []
@@ -122,14 +113,12 @@ struct TestCell {
   init(_ text: String) {
     var left = text[...]
     while let first = left.first {
-      if first == "\"" || first == "`", let end = left.dropFirst().firstIndex(of: first) {
+      if first == "`", let end = left.dropFirst().firstIndex(of: first) {
         let name = String(left[left.index(after: left.startIndex)..<end])
-        if first == "\"" {
-          tests.append(name)
-        } else if name.hasPrefix("scenario:") {
+        if name.hasPrefix("scenario:") {
           scenarios.append(String(name.dropFirst("scenario:".count)))
         } else {
-          rest += name
+          tests.append(name)
         }
         left = left[left.index(after: end)...]
       } else {

@@ -21,27 +21,22 @@ struct RFCNotesTests {
     return files
   }
 
-  /// The literal that is the first argument, if it is one.
-  private static func displayName(atStartOf arguments: String) -> String? {
-    let literal = arguments.drop { $0.isWhitespace }
-    guard literal.first == "\"" else { return nil }
-    var name = ""
-    var isEscaped = false
-    for character in literal.dropFirst() {
-      if !isEscaped, character == "\"" { return name }
-      isEscaped = !isEscaped && character == "\\"
-      if !isEscaped { name.append(character) }
-    }
-    return nil
-  }
-
-  /// The display names of all tests.
+  /// All tests, as `Suite.function`. A suite begins at the start of a line, and so does an extension of one.
   private static func tests() throws -> Set<String> {
     var tests: Set<String> = []
     for file in files(below: "Tests", suffix: ".swift").values {
-      let source = try String(contentsOf: file, encoding: .utf8)
-      for piece in source.components(separatedBy: "@Test(").dropFirst() {
-        if let name = displayName(atStartOf: piece) { tests.insert(name) }
+      var suite = ""
+      var isTest = false
+      for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
+        if let match = line.prefixMatch(of: /(?:[a-z]+ )*(?:struct|class|actor|extension) (\w+)/) {
+          suite = String(match.1)
+        } else if line.contains("@Test") {
+          isTest = true
+        }
+        if isTest, let match = line.firstMatch(of: /\bfunc (\w+)/) {
+          tests.insert("\(suite).\(match.1)")
+          isTest = false
+        }
       }
     }
     return tests
@@ -76,20 +71,6 @@ struct RFCNotesTests {
     }
   }
 
-  @Test("Every row of the table in Documentation/URLSession.md names a test that exists")
-  func documentedTestsExist() throws {
-    let document = try String(
-      contentsOf: Self.root.appendingPathComponent("Documentation/URLSession.md"), encoding: .utf8)
-    let tests = try Self.tests()
-    let rows = NotesPage.rows(of: document).filter { $0.count == 7 && !$0[0].isEmpty }
-    #expect(rows.count > 35)
-    for row in rows {
-      let names = TestCell(row[6]).tests
-      #expect(!names.isEmpty, "\(row[0])")
-      for name in names { #expect(tests.contains(name), "\(row[0])") }
-    }
-  }
-
   /// A page with one section and these rows; `A.swift` stands for a link to it.
   private static func page(rows: String) -> NotesPage {
     let header = "# Page\n\n## §1 One\n\n| Requirement | Code | Test |\n|---|---|---|\n"
@@ -98,21 +79,21 @@ struct RFCNotesTests {
   }
 
   private static let small = RFCNotesCheck(
-    files: ["A.swift"], tests: ["it is so"], scenarios: ["s"],
+    files: ["A.swift"], tests: ["ATests.isSo"], scenarios: ["s"],
     exists: { ["RFCNotes.md", "Documentation/RFC/1.md", "Sources/A.swift"].contains($0) })
 
   @Test(
     "The check reports invalid rows and rows that name something missing",
     arguments: [
-      ("| a | A.swift | \"it is so\", `scenario:s` |", []),
+      ("| a | A.swift | `ATests.isSo`, `scenario:s` |", []),
       ("| a | A.swift | `scenario:s` |", []),
-      ("| a | A.swift | \"it is so\" (concurrency) |\n| b | A.swift | `scenario:s` |", []),
-      ("| a | B.swift | \"it is so\", `scenario:s` |", ["no file B.swift"]),
+      ("| a | A.swift | `ATests.isSo` (concurrency) |\n| b | A.swift | `scenario:s` |", []),
+      ("| a | B.swift | `ATests.isSo`, `scenario:s` |", ["no file B.swift"]),
       ("| a | `A` | `scenario:s` |", ["not a link: `A`"]),
-      ("| a | A.swift | \"it is\", `scenario:s` |", ["no test \"it is\""]),
+      ("| a | A.swift | `ATests.is`, `scenario:s` |", ["no test ATests.is"]),
       ("| a | A.swift | `scenario:t` |", ["no scenario t", "no row names the scenario s"]),
       (
-        "| a | A.swift | \"it is so\" |\n| b | A.swift | `scenario:s` |",
+        "| a | A.swift | `ATests.isSo` |\n| b | A.swift | `scenario:s` |",
         ["§1 One, a: neither a scenario nor why there is none"]
       ),
       (
@@ -134,34 +115,23 @@ struct RFCNotesTests {
   @Test(
     "The check reports an index that does not match the pages",
     arguments: [
-      ("| [§1 One](1.md#1-one) | [Page](1.md) | 1 |", []),
-      ("", ["not in the index: Documentation/RFC/1.md#1-one"]),
+      ("| [Page](1.md) | 1 |", []),
+      ("", ["not in the index: Documentation/RFC/1.md"]),
+      ("| [Page](1.md) | 2 |", ["Documentation/RFC/1.md has 1 requirements, not 2"]),
       (
-        "| [§1 One](1.md#1-one) | [Page](1.md) | 2 |",
-        ["Documentation/RFC/1.md#1-one has 1 requirements, not 2"]
-      ),
-      ("| [§1 Two](1.md#1-one) | [Page](1.md) | 1 |", ["Documentation/RFC/1.md#1-one is not called §1 Two"]),
-      (
-        "| [§1 One](1.md#1-one) | [Page](2.md) | 1 |",
+        "| [Page](2.md) | 1 |",
         [
-          "Documentation/RFC/1.md#1-one is not on Documentation/RFC/2.md",
+          "no page Documentation/RFC/2.md", "not in the index: Documentation/RFC/1.md",
           "RFCNotes.md: no Documentation/RFC/2.md",
         ]
       ),
       (
-        "| [§1 One](1.md#1-two) | [Page](1.md) | 1 |",
-        [
-          "no section Documentation/RFC/1.md#1-two", "not in the index: Documentation/RFC/1.md#1-one",
-          "RFCNotes.md: no Documentation/RFC/1.md#1-two",
-        ]
-      ),
-      (
         "| §1 One | 1 |",
-        [#"not a row of the index: ["§1 One", "1"]"#, "not in the index: Documentation/RFC/1.md#1-one"]
+        [#"not a row of the index: ["§1 One", "1"]"#, "not in the index: Documentation/RFC/1.md"]
       ),
     ])
   func brokenIndex(rows: String, problems: [String]) {
-    let header = "# Notes\n\n## Index\n\n| Section | Page | Requirements |\n|---|---|---|\n"
+    let header = "# Notes\n\n## Index\n\n| Page | Requirements |\n|---|---|\n"
     let index = NotesPage(
       path: "RFCNotes.md", text: header + rows.replacingOccurrences(of: "](", with: "](Documentation/RFC/"))
     let page = Self.page(rows: "| a | A.swift | `scenario:s` |")
