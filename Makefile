@@ -180,7 +180,7 @@ docs-test: ## run the commands of the documentation, or of PAGES, in a fresh clo
 snippets: check ## write Tests/PackageTests/Unit/Snippets/Generated, the code in the articles, and the output in Documentation/Catalogue.md
 	HTTPCACHE_WRITE_SNIPPETS=1 $(TEST) --filter 'SnippetTests|CatalogueTests'
 
-options: check ## write Documentation/Operating/Options.md and the manual pages, from the help of httpcache
+options: check ## write the manual pages from the help of httpcache
 	$(BUILD) $(FLAGS) --product httpcache
 	$(BUILD) $(FLAGS) --product TestTool
 	"$(SCRATCH)/debug/httpcache" --experimental-dump-help | "$(SCRATCH)/debug/TestTool" options

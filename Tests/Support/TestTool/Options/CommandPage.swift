@@ -35,9 +35,7 @@ enum HelpBlock: Equatable {
   /// A part of a line of text.
   enum Span: Equatable {
     case text(String)
-    /// An option, as `--listen`.
-    case option(String)
-    /// What stands between backticks.
+    /// What stands between backticks, or an option, as `--listen`.
     case code(String)
   }
 
@@ -48,11 +46,7 @@ enum HelpBlock: Equatable {
     while let match = rest.firstMatch(of: /`([^`]+)`|(?:^|(?<before>[\ (]))(?<option>--[a-z][a-z-]*)/) {
       let before = rest[..<match.range.lowerBound] + (match.output.before ?? "")
       if !before.isEmpty { spans.append(.text(String(before))) }
-      if let option = match.output.option {
-        spans.append(.option(String(option)))
-      } else if let code = match.output.1 {
-        spans.append(.code(String(code)))
-      }
+      if let code = match.output.option ?? match.output.1 { spans.append(.code(String(code))) }
       rest = rest[match.range.upperBound...]
     }
     if !rest.isEmpty { spans.append(.text(String(rest))) }

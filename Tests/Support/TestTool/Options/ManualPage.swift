@@ -96,7 +96,7 @@ struct ManualPage {
     let source = HelpBlock.spans(of: text).map { span in
       switch span {
       case .text(let text): escaped(text)
-      case .option(let text), .code(let text): "\\fB\(literal(text))\\fR"
+      case .code(let text): "\\fB\(literal(text))\\fR"
       }
     }.joined()
     return wrapped(source)

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The pages about the options of a command, made from its help.
+/// The manual pages of a command, made from its help.
 ///
 /// The files are committed. A test fails when they differ from the command.
 struct OptionsReference {
@@ -18,7 +18,6 @@ struct OptionsReference {
     var description: String
   }
 
-  static let markdownPath = "Documentation/Operating/Options.md"
   static let manualFolder = "Documentation/man"
 
   /// - Parameter dump: what `--experimental-dump-help` prints.
@@ -35,7 +34,7 @@ struct OptionsReference {
 
   /// The text of each page, by its path in the package.
   func pages() -> [String: String] {
-    var pages = [Self.markdownPath: OptionsMarkdown.text(of: help.command)]
+    var pages: [String: String] = [:]
     for command in [help.command] + help.command.documented {
       let manual = ManualPage(page: CommandPage(command), version: version, date: date)
       pages["\(Self.manualFolder)/\(manual.name).1"] = manual.text
@@ -47,9 +46,7 @@ struct OptionsReference {
   func committed() -> [String: String] {
     let manuals = try? FileManager.default.contentsOfDirectory(
       atPath: root.appendingPathComponent(Self.manualFolder).path)
-    let paths =
-      [Self.markdownPath]
-      + (manuals ?? []).filter { $0.hasSuffix(".1") }.map { "\(Self.manualFolder)/\($0)" }
+    let paths = (manuals ?? []).filter { $0.hasSuffix(".1") }.map { "\(Self.manualFolder)/\($0)" }
     return paths.reduce(into: [:]) { pages, path in
       pages[path] = try? String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }

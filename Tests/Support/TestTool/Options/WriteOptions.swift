@@ -4,11 +4,11 @@
 import ArgumentParser
 import Foundation
 
-/// Writes the pages about options. It reads the help of the command from standard input, and runs in the package's directory.
+/// Writes the manual pages. It reads the help of the command from standard input, and runs in the package's directory.
 struct WriteOptions: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "options",
-    abstract: "Write the pages about options, from the help of httpcache on standard input.")
+    abstract: "Write the manual pages, from the help of httpcache on standard input.")
 
   func run() throws {
     let root = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
