@@ -32,7 +32,7 @@ struct CacheBench: AsyncParsableCommand {
 struct ServersCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "proxy", shouldDisplay: false,
-    aliases: ["client", "routes", "shared", "fleet", "databases", "targets", "baseline", "report"])
+    aliases: ["client", "routes", "shared", "waiting", "fleet", "databases", "targets", "baseline", "report"])
 
   @Argument(parsing: .allUnrecognized) var words: [String] = []
 

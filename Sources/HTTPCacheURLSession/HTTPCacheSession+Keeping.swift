@@ -33,7 +33,7 @@ extension HTTPCacheSession {
   /// by the application; see `HTTPCache.pin(_:partition:)`. If the URL redirects, all URLs up to the last one are kept as
   /// well, and listed; release each.
   ///
-  /// The cache needs a directory. All kept responses take at most `HTTPCache.Configuration.pinnedShare` of its disk.
+  /// The cache needs a directory. All kept responses take at most `CacheStore.Configuration.pinnedShare` of its disk.
   ///
   /// - Parameters:
   ///   - url: the URL.

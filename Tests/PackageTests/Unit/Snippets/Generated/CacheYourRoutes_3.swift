@@ -5,17 +5,14 @@
 // `make snippets` writes this file.
 
 import HTTPCacheHummingbird
+import Hummingbird
 
 private func CacheYourRoutes_3() async throws {
-  func cache() throws -> HTTPCache {
-    var configuration = HTTPCache.Configuration(kind: .shared)
-    configuration.cacheRules = try CacheRules([
-      CacheRule(paths: ["/products/*"]) {
-        $0.defaultLifetime = .seconds(60)
-        $0.ignoredParameters = .allBut(["page", "order"])
-      },
-      CacheRule(paths: ["/admin/*"]) { $0.isBypassed = true },
-    ])
-    return try HTTPCache(configuration)
+  func addPrices(to router: Router<BasicRequestContext>) {
+    router.group("prices").caching(.seconds(60), groups: ["prices"], clients: .noStore)
+      .get(":id") { _, _ in "a price" }
+    router.get("stock") { _, _ in
+      Response(status: .ok).caching(.public, maxAge: .seconds(10), clients: .noCache)
+    }
   }
 }

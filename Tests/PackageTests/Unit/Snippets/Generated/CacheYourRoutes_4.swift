@@ -8,14 +8,11 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_4() async throws {
-  struct Article: ResponseCodable {
-    var title: String
-  }
-
-  func addLatest(to router: Router<BasicRequestContext>) {
-    router.get("latest") { request, context in
-      try Article(title: "…").response(from: request, context: context)
-        .caching(.public, maxAge: .seconds(30))
+  func addPage(to router: Router<BasicRequestContext>, version: @escaping @Sendable () async throws -> Int) {
+    router.get("page") { request, _ -> Response in
+      if try request.isCurrent(etag: "\(await version())") { return .notModified }
+      return Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "…")))
+        .caching(.public, maxAge: .seconds(60), groups: ["pages"])
     }
   }
 }

@@ -6,13 +6,14 @@
 
 import HTTPCacheHummingbird
 import Hummingbird
+import Logging
 
 private func CacheYourRoutes_5() async throws {
-  func addPrices(to router: Router<BasicRequestContext>) {
-    router.group("prices").caching(.seconds(60), groups: ["prices"], clients: .noStore)
-      .get(":id") { _, _ in "a price" }
-    router.get("stock") { _, _ in
-      Response(status: .ok).caching(.public, maxAge: .seconds(10), clients: .noCache)
-    }
+  func addMiddlewares(to router: Router<BasicRequestContext>, cache: HTTPCache) {
+    router.add(middleware: LogRequestsMiddleware(.info))
+    router.add(middleware: MetricsMiddleware())
+    router.add(middleware: CORSMiddleware(allowOrigin: .originBased))
+    router.add(middleware: CacheMiddleware(cache: cache))
+    router.add(middleware: FileMiddleware(cacheControl: .init([(.init(type: .image), [.public, .maxAge(3600)])])))
   }
 }

@@ -8,11 +8,14 @@ import HTTPCacheHummingbird
 import Hummingbird
 
 private func CacheYourRoutes_6() async throws {
-  func addPage(to router: Router<BasicRequestContext>, version: @escaping @Sendable () async throws -> Int) {
-    router.get("page") { request, _ -> Response in
-      if try request.isCurrent(etag: "\(await version())") { return .notModified }
-      return Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: "…")))
-        .caching(.public, maxAge: .seconds(60), groups: ["pages"])
-    }
+  func addShops(to router: Router<BasicRequestContext>, cache: HTTPCache) {
+    let caching = CacheMiddleware<BasicRequestContext>(
+      cache: cache, validator: .none,
+      partition: { request, _ in request.uri.queryParameters["shop"].map { String($0) } },
+      shouldIntercept: { request, _ in !request.uri.path.hasPrefix("/shops/admin") })
+    router.group("shops").add(middleware: caching)
+      .get("prices") { _, _ in
+        Response(status: .ok).caching(.public, maxAge: .seconds(10))
+      }
   }
 }

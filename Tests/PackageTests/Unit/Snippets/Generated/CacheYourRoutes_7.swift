@@ -6,14 +6,17 @@
 
 import HTTPCacheHummingbird
 import Hummingbird
-import Logging
 
 private func CacheYourRoutes_7() async throws {
-  func addMiddlewares(to router: Router<BasicRequestContext>, cache: HTTPCache) {
-    router.add(middleware: LogRequestsMiddleware(.info))
-    router.add(middleware: MetricsMiddleware())
-    router.add(middleware: CORSMiddleware(allowOrigin: .originBased))
-    router.add(middleware: CacheMiddleware(cache: cache))
-    router.add(middleware: FileMiddleware(cacheControl: .init([(.init(type: .image), [.public, .maxAge(3600)])])))
+  func addChanges(to router: Router<BasicRequestContext>) {
+    router.put("articles/:id") { _, context in
+      let cache = try context.cache
+      cache.invalidate(group: "articles")
+      cache.invalidate("/front-page")
+      cache.invalidate(prefix: "/archive/")
+      // With a shared tier: all nodes have applied it, if there was time.
+      guard await cache.confirm() == .everywhere else { return HTTPResponse.Status.accepted }
+      return HTTPResponse.Status.noContent
+    }
   }
 }

@@ -5,17 +5,21 @@
 // `make snippets` writes this file.
 
 import HTTPCacheHummingbird
+import HTTPCaching
 import Hummingbird
+import HummingbirdTesting
+import Testing
 
 private func CacheYourRoutes_8() async throws {
-  func addShops(to router: Router<BasicRequestContext>, cache: HTTPCache) {
-    let caching = CacheMiddleware<BasicRequestContext>(
-      cache: cache, validator: .none,
-      partition: { request, _ in request.uri.queryParameters["shop"].map { String($0) } },
-      shouldIntercept: { request, _ in !request.uri.path.hasPrefix("/shops/admin") })
-    router.group("shops").add(middleware: caching)
-      .get("prices") { _, _ in
-        Response(status: .ok).caching(.public, maxAge: .seconds(10))
+  func pricesAreStored(_ router: Router<BasicRequestContext>, cache: HTTPCache) async throws {
+    let app = Application(responder: router.buildCachingResponder())
+    try await app.test(.router) { client in
+      for _ in 1...2 {
+        try await client.execute(uri: "/prices/1", method: .get) { response in
+          #expect(response.status == .ok)
+        }
       }
+    }
+    #expect(cache.counts[.hit] == 1)
   }
 }

@@ -12,9 +12,10 @@ import HTTPCacheURLSession
 #endif
 
 private func LargeContent_1() async throws {
-  func load(_ url: URL, with cache: HTTPCache) async throws {
-    let session = HTTPCacheSession(cache: cache)
-    let (data, answer) = try await session.data(from: url)
-    print(data.count, answer.source, answer.reason, answer.age ?? "new")
+  func download(_ url: URL, to file: URL, with session: HTTPCacheSession) async throws {
+    let answer = try await session.download(from: url, to: file) { count, length in
+      print(count, "of", length ?? 0)
+    }
+    guard answer.response.statusCode == 200 else { throw URLError(.badServerResponse) }
   }
 }

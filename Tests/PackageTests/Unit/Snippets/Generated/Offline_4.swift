@@ -12,12 +12,11 @@ import HTTPCacheURLSession
 #endif
 
 private func Offline_4() async throws {
-  func load(_ articles: [URL], with session: HTTPCacheSession) async {
-    var count = 0
-    let requests = articles.map { URLRequest(url: $0) }
-    for await one in session.prefetch(requests, byteLimit: 50 << 20) {
-      count += 1
-      print(count, "of", articles.count, (try? one.result.get().storage?.sentence) ?? "failed")
-    }
+  func read(_ article: URL, with session: HTTPCacheSession) async throws {
+    try await session.keep(article)
+    for kept in session.kept { print(kept.url, kept.byteCount, "bytes") }
+    let (text, _) = try await session.data(for: URLRequest(url: article, cachePolicy: .returnCacheDataDontLoad))
+    print(text.count, "bytes, without a network")
+    try await session.release(article)
   }
 }
