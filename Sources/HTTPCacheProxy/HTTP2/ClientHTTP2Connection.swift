@@ -40,7 +40,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   let tlsVersion: String?
   private var machine: ClientHTTP2StateMachine
   private var channelContext: ChannelHandlerContext?
-  private var streams: [ObjectIdentifier: ClientStream] = [:]
+  private(set) var streams: [ObjectIdentifier: ClientStream] = [:]
   let unread = UnreadContent(limit: 8192, preface: 24)
   private var announcedLast: HTTP2StreamID?
   private var looksAtUnread = false
@@ -48,6 +48,10 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private var uptake = PeerUptake()
   /// Whether the socket has not taken all bytes yet, and the client has taken some since the last look.
   private(set) var hasTaken = false
+  /// Whether the client has opened the window of the connection since the last look.
+  private(set) var hasOpenedWindow = false
+  /// The frames that were sent.
+  let sent = SentFrames()
   /// The window that the client gives to new streams, in bytes.
   private(set) var initialWindow = ClientHTTP2Connection.window
   var place: ConnectionPlace?
@@ -78,7 +82,8 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
         try stream.pipeline.syncOperations.addHandler(ClientStream(bound.value))
       }
     }
-    try channel.pipeline.syncOperations.addHandlers(connection.unread, frames, connection)
+    try channel.pipeline.syncOperations.addHandlers(
+      connection.unread, connection.sent, frames, connection)
     return connection
   }
 
@@ -135,6 +140,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data).payload {
     case .settings(.settings(let settings)): for setting in settings { handle(setting, context) }
+    case .windowUpdate: hasOpenedWindow = true
     case .ping(Self.announcement, ack: true): perform(machine.announced(at: loop.now))
     default: break
     }
@@ -208,6 +214,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
 
   private func lookAtUnread() {
     looksAtUnread = false
+    for stream in streams.values { stream.readRest() }
     unread.keep(only: Set(streams.values.compactMap(\.number)))
     guard unread.isExcessive, let channelContext else { return }
     fail("more than \(unread.limit) pieces of content wait", channelContext)
@@ -298,6 +305,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     // A stream whose bytes the socket has taken waits for its own window.
     hasTaken = isBuffered && hasAdvanced
     for stream in Array(streams.values) { stream.checkTime(stall: timeouts.stall) }
+    hasOpenedWindow = false
     let state: ClientHTTP2StateMachine.Uptake =
       hasAdvanced ? .some : isBuffered || uptake.isWaiting ? .none : .whole
     perform(machine.checkTime(at: loop.now, timeouts, state))

@@ -26,11 +26,13 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   let service = ClientConnection.Service.answers
   private(set) var channelContext: ChannelHandlerContext?
   private var machine: ClientStreamStateMachine
-  /// The number of the stream, if it has content.
+  /// The number of the stream, once frames may wait in it.
   private(set) var number: Int?
   /// Carries the bytes of a tunnel.
   private var tunnel: StreamBytes?
   var current: RequestInFlight?
+  /// The bytes by which the client has opened the window of the stream (RFC 9113 §6.9).
+  private(set) var opened = 0
   /// Whether the client has ended its half of the stream.
   private var inputHasEnded = false
   private(set) var feed: BodyFeed?
@@ -60,6 +62,10 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     channelContext = nil
     counted = 0
     hasReadAll()
+    if !connection.sent.isClear {
+      findNumber(context)
+      if let number { connection.sent.clear(number) }
+    }
     self.context.statistics.streamClosed()
     connection.closed(self)
   }
@@ -101,8 +107,22 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
         feed?.push(bytes)
       }
       if data.endStream { endContent(trailers: nil, context) }
+    case .windowUpdate(let increment):
+      if !hasRoom { machine.windowOpened(at: loop.now) }
+      opened += increment
     default: break
     }
+  }
+
+  /// Whether the window of the stream is not full. Content that waits nevertheless waits for its turn on the connection.
+  private var hasRoom: Bool {
+    guard let number else { return true }
+    return connection.initialWindow + opened > connection.sent.content(of: number)
+  }
+
+  private func findNumber(_ context: ChannelHandlerContext) {
+    if number != nil { return }
+    number = (try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)).map { Int($0) }
   }
 
   private func hasReadAll() {
@@ -115,6 +135,14 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     readOn(context)
   }
 
+  /// Reads the frames that have come after the request, which open the window of the stream. To read each when it comes took 18 %
+  /// more processor time for a response of 200 KB.
+  func readRest() {
+    guard inputHasEnded, let channelContext else { return }
+    findNumber(channelContext)
+    channelContext.read()
+  }
+
   private func readOn(_ context: ChannelHandlerContext) {
     if machine.wantsContent, feed?.isFull == false { context.read() }
   }
@@ -122,11 +150,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   // MARK: - The request
 
   private func begin(_ fields: HPACKHeaders, hasContent: Bool, _ context: ChannelHandlerContext) {
-    if hasContent {
-      number = (try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)).map {
-        Int($0)
-      }
-    }
+    if hasContent { findNumber(context) }
     guard self.context.statistics.openStreams <= connection.limits.streams else {
       // §8.7: the client may repeat it at once, on another connection.
       self.context.statistics.streamsRefused.increment()
@@ -442,8 +466,10 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   /// Performs the action that is due.
   func checkTime(stall: Duration) {
     guard let channelContext else { return }
+    readRest()
     let action = machine.checkTime(
-      at: loop.now, stall: stall, isContentAwaited: feed?.isAwaited == true, hasTaken: connection.hasTaken)
+      at: loop.now, stall: stall, isContentAwaited: feed?.isAwaited == true,
+      hasTaken: connection.hasTaken || connection.hasOpenedWindow && hasRoom)
     perform(action, channelContext)
   }
 

@@ -190,12 +190,17 @@ struct ClientStreamStateMachine {
     progress = now
   }
 
+  /// Records that the client has opened the full window of the stream.
+  mutating func windowOpened(at now: NIODeadline) {
+    if writesPending > 0 { progress = now }
+  }
+
   /// Checks what the stream waits for; its connection does so now and then.
   ///
   /// - Parameters:
   ///   - isContentAwaited: whether a reader waits for the next piece of the request's content.
-  ///   - hasTaken: whether the client has taken bytes of the connection since the last check, which the socket has not sent
-  ///     yet: only then the stream may wait for that, and not for its window.
+  ///   - hasTaken: whether the client has taken bytes of the connection since the last check, and the stream may wait for that,
+  ///     and not for its own window.
   mutating func checkTime(
     at now: NIODeadline, stall: Duration, isContentAwaited: Bool, hasTaken: Bool
   ) -> Action {

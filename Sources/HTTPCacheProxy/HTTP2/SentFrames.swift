@@ -3,7 +3,7 @@
 
 import NIOCore
 
-/// Learns which frames `NIOHTTP2Handler` sends to the origin: it has the windows and the order of streams, and shows neither.
+/// Learns which frames `NIOHTTP2Handler` sends to the peer: it has the windows and the order of streams, and shows neither.
 final class SentFrames: ChannelOutboundHandler {
   typealias OutboundIn = IOData
   typealias OutboundOut = IOData
@@ -13,7 +13,7 @@ final class SentFrames: ChannelOutboundHandler {
   private(set) var hasGoAway = false
   /// The last stream whose head was sent; 0 before the first.
   private(set) var lastHead = 0
-  /// The bytes of content that were sent on each stream.
+  /// The bytes of content that were sent on each stream whose end was not sent yet.
   private var content: [Int: Int] = [:]
   /// The bytes of the content that follow the header of its frame (RFC 9113 §4.1), in writes of their own.
   private var left = 0
@@ -36,15 +36,21 @@ final class SentFrames: ChannelOutboundHandler {
     switch type {
     case 0:
       left = Int(bytes.getInteger(at: start, as: UInt32.self) ?? 0) >> 8
-      content[number, default: 0] += left
+      let endsStream = bytes.getInteger(at: start + 4, as: UInt8.self).map { $0 & 1 == 1 } ?? false
+      // Most contents are one frame, of which nothing is kept.
+      if endsStream { clear(number) } else { content[number, default: 0] += left }
     case 1: lastHead = number
+    case 3: clear(number)
     case 7: hasGoAway = true
     default: break
     }
   }
 
-  /// Returns the bytes of content that were sent on a stream.
+  /// Returns the bytes of content that were sent on a stream; 0 after its end.
   func content(of stream: Int) -> Int { content[stream] ?? 0 }
+
+  /// Whether there is nothing to ``clear(_:)``.
+  var isClear: Bool { content.isEmpty }
 
   /// Forgets a stream that has ended.
   func clear(_ stream: Int) { content[stream] = nil }

@@ -16,9 +16,8 @@ struct UnreadContentTests {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
   }
 
-  /// A frame as bytes (RFC 9113 §4.1).
   private static func frame(_ type: UInt8, stream: UInt8, size: Int) -> [UInt8] {
-    [0, UInt8(size >> 8), UInt8(size & 0xFF), type, 0, 0, 0, 0, stream] + Array(repeating: 0, count: size)
+    WireFrame(type: type, stream: stream, payload: Array(repeating: 0, count: size)).bytes
   }
 
   @Test("Heads count where they may wait, and the stream with most pieces is known")
@@ -36,6 +35,23 @@ struct UnreadContentTests {
       #expect(unread.isExcessive)
       unread.clear(3)
       #expect(!unread.isExcessive && unread.fullest != 3)
+      _ = try channel.finish()
+    }
+  }
+
+  @Test("Frames without content count once, and those of the connection never", arguments: [2, 3, 8, 9])
+  func otherFrames(type: UInt8) throws {
+    try inOneThread {
+      let unread = UnreadContent(limit: 100, preface: 0)
+      let channel = EmbeddedChannel(handlers: [unread, Sink()])
+      for stream: UInt8 in [0, 1] {
+        for _ in 0..<100 {
+          try channel.writeInbound(ByteBuffer(bytes: Self.frame(type, stream: stream, size: 4)))
+        }
+      }
+      #expect(unread.total == 100 && !unread.isExcessive)
+      unread.clear(1)
+      #expect(unread.total == 0)
       _ = try channel.finish()
     }
   }

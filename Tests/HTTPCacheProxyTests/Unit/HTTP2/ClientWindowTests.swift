@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright (c) 2026 the HTTPCacheEngine authors
+
+import HTTPCacheObserving
+import HTTPCaching
+import NIOCore
+import NIOEmbedded
+import TestSupport
+import Testing
+
+@testable import HTTPCacheProxy
+
+@Suite("Windows of a client of HTTP/2", .timeLimit(.minutes(10)))
+struct ClientWindowTests {
+  /// What the client takes of two responses of 90,000 bytes. The window of the connection has 65,535 bytes at first (RFC 9113
+  /// §6.9.2), and the first response fills it.
+  struct Scenario: CustomTestStringConvertible {
+    /// The window of each stream, in bytes.
+    var window: Int
+    /// The room that the client gives to streams, 0 for the connection, before the first second, in bytes.
+    var first: [UInt8: Int] = [:]
+    /// The streams, 0 for the connection, which get a byte more each second.
+    var opened: Set<UInt8>
+    /// The streams that are given up because the client takes nothing of them.
+    var failing: Set<UInt8>
+
+    var testDescription: String {
+      "window \(window), first \(first.sorted { $0.key < $1.key }), opens \(opened.sorted())"
+    }
+  }
+
+  /// The fields of `GET /long` of the host `a` (RFC 7541).
+  fileprivate static let request: [UInt8] =
+    [0x82, 0x86, 0x04, 0x05] + Array("/long".utf8) + [0x01, 0x01, 0x61]
+
+  @Test(
+    "A response that waits for its turn on the connection is given up only when the client takes nothing of any",
+    arguments: [
+      Scenario(window: 1 << 20, opened: [], failing: [1, 3]),
+      Scenario(window: 1 << 20, opened: [0], failing: []),
+      Scenario(window: 1 << 20, opened: [1, 3], failing: [1, 3]),
+      Scenario(window: 65_535, first: [0: 1 << 20], opened: [], failing: [1, 3]),
+      Scenario(window: 65_535, first: [0: 1 << 20], opened: [0], failing: [1, 3]),
+      Scenario(window: 65_535, first: [0: 1 << 20], opened: [1, 3], failing: []),
+      Scenario(window: 65_535, first: [0: 1 << 20], opened: [0, 1], failing: [3]),
+      Scenario(window: 65_535, first: [1: 1 << 20, 3: 1 << 20], opened: [0], failing: []),
+      // The first response fills its own window with its next byte.
+      Scenario(window: 65_536, opened: [0], failing: [1]),
+    ])
+  func waiting(_ scenario: Scenario) async throws {
+    let cache = try await Self.cache()
+    try inOneThread {
+      let client = try Client(cache, window: scenario.window, requests: [1, 3])
+      defer { client.finish() }
+      let (connection, loop) = (client.connection, client.channel.embeddedEventLoop)
+      #expect(connection.sent.content(of: 1) == 65_535 && connection.sent.content(of: 3) == 0)
+      for (stream, count) in scenario.first { try client.open(stream, by: count) }
+      for _ in 0..<20 {
+        let gone = try client.reset()
+        for stream in scenario.opened where !gone.contains(stream) { try client.open(stream, by: 1) }
+        loop.advanceTime(by: .seconds(1))
+      }
+      #expect(try client.reset() == scenario.failing)
+      #expect(client.context.statistics.openStreams == 2 - scenario.failing.count)
+      // Without a byte of any, all end.
+      loop.advanceTime(by: .seconds(10))
+      #expect(try client.reset() == [1, 3])
+      #expect(connection.sent.isClear && client.context.statistics.openStreams == 0)
+    }
+  }
+
+  @Test("Any number of window updates keeps the connection, and few of them wait")
+  func manyUpdates() async throws {
+    let cache = try await Self.cache()
+    try inOneThread {
+      let client = try Client(cache, window: 65_535, requests: [1])
+      defer { client.finish() }
+      var most = 0
+      for _ in 0..<20_000 {
+        try client.open(1, by: 1)
+        most = max(most, client.connection.unread.total)
+        client.channel.embeddedEventLoop.run()
+      }
+      #expect(
+        most <= client.connection.unread.limit + 1 && client.context.statistics.http2Failures.value == 0)
+      #expect(try #require(client.connection.streams.values.first).opened > 8192)
+      try client.open(0, by: 1 << 20)
+      try client.open(1, by: 1 << 20)
+      client.channel.embeddedEventLoop.run()
+      #expect(client.connection.sent.isClear && client.context.statistics.openStreams == 0)
+    }
+  }
+
+  private static func cache() async throws -> HTTPCache {
+    try await ConnectionFixture.filledCache(["/long": String(repeating: "a", count: 90_000)])
+  }
+
+  /// A client that has sent requests for `/long`, without a socket.
+  private final class Client {
+    let channel: EmbeddedChannel
+    let context: ProxyContext
+    let connection: ClientHTTP2Connection
+    private var received: [UInt8] = []
+
+    /// - Parameters:
+    ///   - window: of each stream, in bytes.
+    ///   - requests: the streams.
+    init(_ cache: HTTPCache, window: Int, requests: [UInt8]) throws {
+      let loop = EmbeddedEventLoop()
+      context = try ProxyContext.embedded(on: loop, cache: cache) { $0.timeouts.stall = .seconds(5) }
+      channel = EmbeddedChannel(loop: loop)
+      let forwarder = Forwarder(IPAddress("127.0.0.1"), context.settings.value)
+      connection = try ClientHTTP2Connection.add(
+        to: channel, context, client: .init(forwarder: forwarder, isPeerTrusted: false), log: nil)
+      channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
+      try send(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + WireFrame.settings(window: window).bytes)
+      for stream in requests {
+        try send(WireFrame(type: 1, flags: 5, stream: stream, payload: ClientWindowTests.request).bytes)
+      }
+      loop.run()
+      // As over a socket: a stream gets the frames that it reads.
+      for stream in connection.streams.values {
+        try stream.channelContext?.channel.syncOptions?.setOption(.autoRead, value: false)
+      }
+    }
+
+    private func send(_ bytes: [UInt8]) throws { try channel.writeInbound(ByteBuffer(bytes: bytes)) }
+
+    func open(_ stream: UInt8, by count: Int) throws {
+      try send(WireFrame.opening(stream, by: count).bytes)
+    }
+
+    /// Returns the streams that were reset.
+    func reset() throws -> Set<UInt8> {
+      while let data = try channel.readOutbound(as: IOData.self) {
+        if case .byteBuffer(let bytes) = data { received += bytes.readableBytesView }
+      }
+      return Set(WireFrame.all(in: received).filter { $0.type == 3 }.map(\.stream))
+    }
+
+    func finish() { _ = try? channel.finish(acceptAlreadyClosed: true) }
+  }
+}
