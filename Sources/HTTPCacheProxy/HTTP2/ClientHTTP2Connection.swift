@@ -215,6 +215,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private func lookAtUnread() {
     looksAtUnread = false
     for stream in streams.values { stream.readRest() }
+    unread.hasReadOthers()
     unread.keep(only: Set(streams.values.compactMap(\.number)))
     guard unread.isExcessive, let channelContext else { return }
     fail("more than \(unread.limit) pieces of content wait", channelContext)

@@ -3,7 +3,7 @@
 
 import NIOCore
 
-/// Counts the pieces of content, and the other frames after the head, that the streams of a connection have not read.
+/// Counts the pieces of content that the streams of a connection have not read, and other frames that wait with them.
 ///
 /// Content that is not wanted yet waits in the channel of its stream, within its window: a piece for each DATA frame, or for each
 /// part of a frame that arrives by itself. A piece of one byte takes more than a hundred there, so a window of 64 KB could take
@@ -16,7 +16,9 @@ final class UnreadContent: ChannelInboundHandler {
   let limit: Int
   /// The pieces that wait, of each stream.
   private var waiting: [Int: Int] = [:]
-  private(set) var total = 0
+  private var total = 0
+  /// The frames of streams without content, such as WINDOW_UPDATE, since ``hasReadOthers()``. Each takes about 36 bytes.
+  private(set) var others = 0
   /// The first bytes of a frame's header, which has nine (RFC 9113 §4.1).
   private var header: [UInt8] = []
   /// The bytes of the preface, or of the frame's payload, that follow.
@@ -65,12 +67,11 @@ final class UnreadContent: ChannelInboundHandler {
           lastStream = Swift.max(lastStream, number)
           if headPieces > 0 { add(number, headPieces) }
         }
-        // WINDOW_UPDATE and others: about 36 bytes each.
-        if header[3] > 1, number > 0 { add(number) }
+        if header[3] > 1, number > 0 { others += 1 }
         header.removeAll(keepingCapacity: true)
       }
     }
-    if isExcessive { onExcess() }
+    if isExcessive || others > limit { onExcess() }
     context.fireChannelRead(data)
   }
 
@@ -83,6 +84,9 @@ final class UnreadContent: ChannelInboundHandler {
   func clear(_ stream: Int) {
     if let count = waiting.removeValue(forKey: stream) { total -= count }
   }
+
+  /// Records that the streams have read the frames without content.
+  func hasReadOthers() { others = 0 }
 
   /// Forgets what came for streams that are not open: for `NIOHTTP2Handler`, it does not exist.
   func keep(only streams: Set<Int>) {

@@ -74,7 +74,7 @@ struct Figures: Sendable {
 
   /// Responses that were not stored, by the name of the reason, in the order of the names.
   var notStored: [(reason: String, count: Int)] {
-    refusals.map { ($0.key.rawValue, $0.value) }.sorted { $0.0 < $1.0 }
+    refusals.filter { $0.value > 0 }.map { ($0.key.rawValue, $0.value) }.sorted { $0.0 < $1.0 }
   }
 
   /// A share of the requests that reached the cache: refused requests never reach it.

@@ -241,6 +241,8 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
   }
 
   private func lookAtUnread() {
+    // They come while the request is sent, when the stream reads.
+    unread.hasReadOthers()
     unread.keep(only: Set(streams.values.compactMap(\.number)))
     // A reader that takes nothing must not end what others read.
     while unread.isExcessive, let number = unread.fullest {

@@ -43,15 +43,17 @@ struct UnreadContentTests {
   func otherFrames(type: UInt8) throws {
     try inOneThread {
       let unread = UnreadContent(limit: 100, preface: 0)
+      var excess = 0
+      unread.onExcess = { excess += 1 }
       let channel = EmbeddedChannel(handlers: [unread, Sink()])
-      for stream: UInt8 in [0, 1] {
-        for _ in 0..<100 {
+      for stream: UInt8 in [0, 1, 3] {
+        for _ in 0..<(stream == 3 ? 1 : 100) {
           try channel.writeInbound(ByteBuffer(bytes: Self.frame(type, stream: stream, size: 4)))
         }
       }
-      #expect(unread.total == 100 && !unread.isExcessive)
-      unread.clear(1)
-      #expect(unread.total == 0)
+      #expect(unread.others == 101 && excess == 1 && !unread.isExcessive)
+      unread.hasReadOthers()
+      #expect(unread.others == 0)
       _ = try channel.finish()
     }
   }
