@@ -465,8 +465,9 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
 
   /// Performs the action that is due.
   func checkTime(stall: Duration) {
-    guard let channelContext else { return }
+    // It may end the stream.
     readRest()
+    guard let channelContext else { return }
     let action = machine.checkTime(
       at: loop.now, stall: stall, isContentAwaited: feed?.isAwaited == true,
       hasTaken: connection.hasTaken || connection.hasOpenedWindow && hasRoom)

@@ -3,7 +3,7 @@
 
 import NIOCore
 
-/// Counts the pieces of content that the streams of a connection have not read, and other frames that wait with them.
+/// Counts the pieces of content that the streams of a connection have not read, and the other frames that may wait with them.
 ///
 /// Content that is not wanted yet waits in the channel of its stream, within its window: a piece for each DATA frame, or for each
 /// part of a frame that arrives by itself. A piece of one byte takes more than a hundred there, so a window of 64 KB could take
@@ -17,7 +17,8 @@ final class UnreadContent: ChannelInboundHandler {
   /// The pieces that wait, of each stream.
   private var waiting: [Int: Int] = [:]
   private var total = 0
-  /// The frames of streams without content, such as WINDOW_UPDATE, since ``hasReadOthers()``. Each takes about 36 bytes.
+  /// The number of frames of streams, other than heads and content, since ``hasReadOthers()``: WINDOW_UPDATE, for example. Each
+  /// takes about 36 bytes.
   private(set) var others = 0
   /// The first bytes of a frame's header, which has nine (RFC 9113 §4.1).
   private var header: [UInt8] = []
@@ -85,7 +86,7 @@ final class UnreadContent: ChannelInboundHandler {
     if let count = waiting.removeValue(forKey: stream) { total -= count }
   }
 
-  /// Records that the streams have read the frames without content.
+  /// Records that the streams have read those other frames.
   func hasReadOthers() { others = 0 }
 
   /// Forgets what came for streams that are not open: for `NIOHTTP2Handler`, it does not exist.

@@ -11,8 +11,9 @@ import TransportSecurity
 package final class ProxyStatistics: Sendable {
   /// The counts of requests, and of events of the cache, that belong to no site.
   let unassigned = SiteStatistics()
-  /// The cache's own counters, and the responses by source, which the proxy counts.
-  package let cache: CacheMetrics
+  /// The responses by source, which the proxy counts, and the figures of the store. What becomes of responses is counted for
+  /// their sites.
+  private let cache: CacheMetrics
 
   /// Client connections accepted.
   package let connectionsAccepted = MetricCount("httpcache_connections_total")

@@ -241,7 +241,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
   }
 
   private func lookAtUnread() {
-    // They come while the request is sent, when the stream reads.
+    // The origin sends them while it receives a request, and a stream that sends one reads.
     unread.hasReadOthers()
     unread.keep(only: Set(streams.values.compactMap(\.number)))
     // A reader that takes nothing must not end what others read.

@@ -4,6 +4,7 @@
 import HTTPCacheEngine
 import HTTPCacheObserving
 import HTTPCaching
+import HTTPTypes
 import NIOEmbedded
 import TestSupport
 import Testing
@@ -59,6 +60,36 @@ struct FigureTests {
     // There was no look for an hour: what is told says for how long it is.
     clock.advance(seconds: 3600)
     #expect(last().0 == 0)
+  }
+
+  @Test("Of what was stored or not, the last minute has what is new, and only reasons that it saw")
+  func storage() async throws {
+    let (statistics, clock) = (SiteStatistics(), ManualClock(Timestamp(seconds: 1_000_000)))
+    let cache = try HTTPCache.embedded()
+    let counting = cache.observe([.stored, .notStored]) { statistics.storage.count($0) }
+    defer { counting.cancel() }
+    let recent = RecentFigures(Figures(statistics), clock: clock)
+    func get(_ path: String, _ control: String) async throws {
+      let request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: path)
+      let response = try await cache.respond(to: request) { _, _ in
+        let head = HTTPResponse(status: .ok, headerFields: [.cacheControl: control])
+        return TransportResponse(head: head, body: MessageBody(Array("content".utf8)))
+      }
+      for try await _ in response.body {}
+      _ = await response.outcome
+    }
+    func notStored(_ figures: Figures) -> [String] { figures.notStored.map { "\($0.reason) \($0.count)" } }
+    try await get("/1", "max-age=60")
+    for _ in 1...2 { try await get("/2", "no-store") }
+    var last = recent.last(Figures(statistics)).figures
+    #expect(last.stored == 1 && notStored(last) == ["responseNoStore 2"])
+    recent.note(Figures(statistics))
+    clock.advance(seconds: RecentFigures.span)
+    try await get("/3", "private")
+    last = recent.last(Figures(statistics)).figures
+    #expect(last.stored == 0 && notStored(last) == ["privateInSharedCache 1"])
+    let all = Figures(statistics) + Figures(statistics)
+    #expect(all.stored == 2 && notStored(all) == ["privateInSharedCache 2", "responseNoStore 4"])
   }
 
   @Test("A latency is counted in the first bucket that fits, in steps of 1, 2 and 5")
