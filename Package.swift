@@ -92,7 +92,6 @@ let package = Package(
     .library(name: "HTTPCacheStore", targets: ["HTTPCacheStore"]),
     .library(name: "HTTPCaching", targets: ["HTTPCaching"]),
     .library(name: "HTTPCacheObserving", targets: ["HTTPCacheObserving"]),
-    .library(name: "HTTPCacheTracing", targets: ["HTTPCacheTracing"]),
     .library(name: "HTTPCacheProxy", targets: ["HTTPCacheProxy"]),
     .library(name: "HTTPCacheHummingbird", targets: ["HTTPCacheHummingbird"]),
     .library(name: "HTTPCacheRedis", targets: ["HTTPCacheRedis"]),
@@ -109,7 +108,9 @@ let package = Package(
     .trait(
       name: "Proxy", description: "HTTPCacheProxy: the cache in front of an origin, on SwiftNIO.",
       enabledTraits: ["Observing"]),
-    .trait(name: "Tracing", description: "HTTPCacheTracing: spans in swift-distributed-tracing."),
+    .trait(
+      name: "Tracing", description: "HTTPCacheObserving: spans in swift-distributed-tracing, too.",
+      enabledTraits: ["Observing"]),
     .trait(name: "AsyncHTTPClient", description: "HTTPCacheAsyncHTTPClient: a cache for upstream calls."),
     .trait(
       name: "Hummingbird",
@@ -152,8 +153,11 @@ let package = Package(
 
     // Its events as log messages and metrics, and its steps as spans: apart, so that the cache itself needs no such packages.
     library(
-      "HTTPCacheObserving", cache + [.log(), .product("CoreMetrics", "swift-metrics", ["Observing"])]),
-    library("HTTPCacheTracing", cache + [.tracing("Instrumentation"), .tracing("Tracing")]),
+      "HTTPCacheObserving",
+      cache + [
+        .log(), .product("CoreMetrics", "swift-metrics", ["Observing"]), .tracing("Instrumentation"),
+        .tracing("Tracing"),
+      ]),
 
     // Transports, thin.
     library("HTTPCacheURLSession", cache + [.httpTypesFoundation, .system]),
@@ -186,21 +190,21 @@ let package = Package(
     // Commands.
     .executableTarget(
       name: "httpcache",
-      dependencies: cache + [
-        "ChildProcesses", "Conformance", "HTTPCacheArchives", "HTTPCacheObserving", "HTTPCacheProxy",
-        "Loopback", "TransportSecurity", .arguments, .libYAML, .lifecycle("ServiceLifecycle"),
-        .lifecycle("UnixSignals"), .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .system,
+      dependencies: cache + http2 + [
+        "ChildProcesses", "HTTPCacheArchives", "HTTPCacheObserving", "HTTPCacheProxy", "Loopback",
+        "TransportSecurity", .arguments, .libYAML, .lifecycle("ServiceLifecycle"), .lifecycle("UnixSignals"),
+        .log(), .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .system,
         // For `conform --through` and --shared, with their traits.
         .target(name: "HTTPCacheAsyncHTTPClient", condition: .when(traits: ["AsyncHTTPClient"])),
         .extras("NIOHTTPTypesHTTP1"),
         .target(name: "HTTPCacheHummingbird", condition: .when(traits: ["Hummingbird"])), .hummingbird,
         .target(name: "HTTPCacheRedis", condition: .when(traits: ["Redis"])),
       ],
-      swiftSettings: settings),
+      exclude: ["Conform/Scenarios/Format.md"], swiftSettings: settings),
     .executableTarget(
       name: "CacheBench",
       dependencies: cache + [
-        "BenchmarkHarness", "CFloors", "CPlatform", "ChildProcesses", "HTTPCacheURLSession", .arguments,
+        "BenchmarkHarness", "CHarness", "CPlatform", "ChildProcesses", "HTTPCacheURLSession", .arguments,
         .httpTypesFoundation,
       ],
       swiftSettings: settings),
@@ -208,7 +212,7 @@ let package = Package(
     .executableTarget(
       name: "CacheBenchServers",
       dependencies: cache + http2 + [
-        "BenchmarkHarness", "CFloors", "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird",
+        "BenchmarkHarness", "CHarness", "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird",
         "HTTPCacheRedis", "Loopback", .arguments, .hummingbird, .log(), .nio("NIOCore"), .nio("NIOPosix"),
       ],
       path: "Benchmarks/Servers", swiftSettings: settings),
@@ -224,9 +228,9 @@ let package = Package(
     optionalLibrary("CLibYAML", pkgConfig: "yaml-0.1", apt: "libyaml-dev", brew: "libyaml"),
     // What the compiler and the C library offer, and Swift has no name for.
     .systemLibrary(name: "CPlatform"),
-    // What a lookup costs at the least, in C, and fetching values from Redis: yardsticks of the benchmarks.
+    // In C, for benchmarks and tests: what a lookup and fetching from Redis cost at the least, and open descriptors at the end.
     .target(
-      name: "CFloors", dependencies: ["CXXHash", .hiredis],
+      name: "CHarness", dependencies: ["CXXHash", .hiredis],
       cSettings: [.define("HIREDIS_FLOOR", .when(traits: ["Redis"]))],
       linkerSettings: [.linkedLibrary("hiredis", .when(traits: ["Redis"]))]),
     // What both commands of the benchmarks need: rounds, data and results.
@@ -235,10 +239,6 @@ let package = Package(
       cache + [
         "ChildProcesses", .arguments, .product("Histogram", "hdrhistogram-swift", ["Benchmarks"]), .system,
       ]),
-    // Scenarios as data, run in virtual time, or in real time over sockets.
-    library(
-      "Conformance", exclude: ["Format.md"],
-      cache + http2 + ["Loopback", "TransportSecurity", .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix")]),
     // An origin server and processes of redis-server on loopback, for the tests and the benchmarks.
     library(
       "Loopback",
@@ -260,12 +260,11 @@ let package = Package(
       cache + [
         "HTTPCacheHummingbird", "HTTPCacheTesting", .client, .hummingbird, .nio("NIOCore"), .nio("NIOHTTP1"),
       ]),
-    .target(name: "CDescriptorCheck", path: "Tests/Support/CDescriptorCheck"),  // open descriptors at the end
     // What the tests of several targets share.
     library(
       "TestSupport", in: "Tests/Support/TestSupport",
       cache + http2 + [
-        "BenchmarkHarness", "CDescriptorCheck", "ChildProcesses", "Loopback", .nio("NIOCore"),
+        "BenchmarkHarness", "CHarness", "ChildProcesses", "Loopback", .nio("NIOCore"),
         .nio("NIOHTTP1"), .nio("NIOPosix"), .system, .tls,
       ]),
     // The programs that tests and the Makefile start.
@@ -299,7 +298,7 @@ let package = Package(
     tests(
       "HTTPCacheAsyncHTTPClientTests",
       cache + [
-        "HTTPCacheAsyncHTTPClient", "HTTPCacheTracing", "Loopback", .client, .extras("NIOHTTPCompression"),
+        "HTTPCacheAsyncHTTPClient", "HTTPCacheObserving", "Loopback", .client, .extras("NIOHTTPCompression"),
         .log(), .log("InMemoryLogging"), .nio("NIOCore"), .nio("NIOHTTP1"), .tls,
         .tracing("InMemoryTracing"), .tracing("Instrumentation"), .tracing("Tracing"),
       ]),
@@ -325,14 +324,9 @@ let package = Package(
     tests(
       "CommandTests", exclude: ["Unit/Conformance/Scenarios"],
       cache + [
-        "ChildProcesses", "Conformance", "HTTPCacheArchives", "HTTPCacheProxy", "HTTPCacheRedis", "Loopback",
-        "TestTool", "httpcache", .arguments, .nio("NIOCore"), .nio("NIOPosix"), .system,
-      ]),
-    tests(
-      "CacheBenchTests",
-      [
-        "BenchmarkHarness", "CFloors", "CacheBench", "CacheBenchServers", "CacheMutex", "ChildProcesses",
-        "HTTPCacheEngine", "HTTPCacheStore", .arguments, .httpTypes,
+        "BenchmarkHarness", "CHarness", "CacheBench", "CacheBenchServers", "ChildProcesses",
+        "HTTPCacheArchives", "HTTPCacheProxy", "HTTPCacheRedis", "Loopback", "TestTool", "httpcache",
+        .arguments, .nio("NIOCore"), .nio("NIOPosix"), .system,
         .product("Histogram", "hdrhistogram-swift", ["Benchmarks"]),
       ]),
     // The package itself: its public declarations, pages and scripts, the code in its pages, and what depends on it.
@@ -340,7 +334,7 @@ let package = Package(
       "PackageTests",
       cache + [
         "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird", "HTTPCacheObserving",
-        "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCacheTesting", "HTTPCacheTracing", "HTTPCacheURLSession",
+        "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCacheTesting", "HTTPCacheURLSession",
         "TestTool", .extras("NIOHTTPTypes"), .extras("NIOHTTPTypesHTTP1"), .hummingbird, .httpTypes, .log(),
         .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .tracing("Tracing"),
         .product("HummingbirdTesting", "hummingbird", ["Hummingbird"]),

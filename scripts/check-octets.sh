@@ -19,7 +19,7 @@ refuse() { # WHAT PATTERN EXCEPT FOLDER…
 
 # These read what people type, and the output of other programs.
 refuse "lowercased() maps letters beyond ASCII, such as the KELVIN SIGN to k: use lowercasedASCII." \
-  '\.(lowercased|uppercased|localizedLowercase|caseInsensitiveCompare)\(' '^Sources/(httpcache|Conformance|Loopback)/' Sources
+  '\.(lowercased|uppercased|localizedLowercase|caseInsensitiveCompare)\(' '^Sources/(httpcache|Loopback)/' Sources
 # What these files read is of ASCII, or is not compared.
 refuse "HTTPField.value replaces octets that are not UTF-8: use Octets(valueOf:) or withOctets." \
   '(\bfield|\[[a-z]+\])\.value\b([^(]|$)' \

@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # A pipeline ignores the status of git, which refuses a checkout of another user, for example.
-files=$(git -c core.quotePath=false ls-files '*.md' '*.tutorial' '*.1' '*.swift' Makefile 'scripts/*.sh' .ci/run)
+files=$(git -c core.quotePath=false ls-files '*.md' '*.tutorial' '*.1' '*.swift' '*.c' '*.h' 'Tests/CommandTests/*.json' '*.yml' Makefile 'scripts/*.sh' .ci/run)
 [ -n "$files" ] || { echo "git knows no text here" >&2; exit 1; }
 
 printf '%s\n' "$files" | perl -ne '

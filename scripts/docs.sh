@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.."
 
 scratch=${SCRATCH:-.build}
 # In this order, a module can link to those before it.
-modules=(HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheTracing
-  HTTPCacheProxy HTTPCacheHummingbird HTTPCacheAsyncHTTPClient HTTPCacheRedis)
+modules=(HTTPCacheEngine HTTPCacheStore HTTPCaching HTTPCacheURLSession HTTPCacheTesting HTTPCacheObserving HTTPCacheProxy
+  HTTPCacheHummingbird HTTPCacheAsyncHTTPClient HTTPCacheRedis)
 
 # On macOS, xcrun finds the tools.
 tool() { if command -v "$1" >/dev/null; then "$@"; else xcrun "$@"; fi; }

@@ -23,7 +23,7 @@ static inline unsigned store_thread_number(void) {
 #include <sys/uio.h>
 #include <unistd.h>
 
-// glibc declares it to those only who ask for all that is GNU's, which is too late here.
+// glibc declares it only with _GNU_SOURCE, which is too late to define here.
 int fallocate(int file, int mode, off_t offset, off_t count);
 
 // Has blocks for a range of a file at hand, and leaves the file's size as it is (FALLOC_FL_KEEP_SIZE).

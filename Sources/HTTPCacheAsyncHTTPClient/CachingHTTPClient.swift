@@ -195,7 +195,7 @@ public final class CachingHTTPClient: Sendable {
       let begun = NIODeadline.now()
       do {
         return try await withDeadline(hop.deadline) { [self] in
-          let reply = OriginReply()
+          let reply = UpstreamReply()
           let response = try await cache.respond(
             to: pending, lifetime: lifetime(of: hop, reply), transport: transport(hop, reply))
           return answer(response, reply)
@@ -215,18 +215,18 @@ public final class CachingHTTPClient: Sendable {
   ) async throws -> HTTPClientResponse {
     // Only the content of a QUERY is part of the key.
     let known = hop.isQuery ? hop.content.map { MessageBody(Array($0.readableBytesView)) } : nil
-    let reply = OriginReply()
+    let reply = UpstreamReply()
     let response = try await cache.respond(
       to: head, body: known ?? MessageBody(Chunks(body)), policy: hop.options.policy, partition: partition,
       lifetime: lifetime(of: hop, reply), transport: transport(hop, reply))
     return answer(response, reply)
   }
 
-  private func transport(_ hop: Hop, _ reply: OriginReply) -> Transport {
+  private func transport(_ hop: Hop, _ reply: UpstreamReply) -> Transport {
     { [origin] forwarded, _ in try await origin.send(forwarded, like: hop.request, hop.logger, reply) }
   }
 
-  private func answer(_ response: CachedResponse, _ reply: OriginReply) -> HTTPClientResponse {
+  private func answer(_ response: CachedResponse, _ reply: UpstreamReply) -> HTTPClientResponse {
     guard response.source == .network else { return HTTPClientResponse(response) }
     if let followed = reply.followed { return followed }
     var answer = HTTPClientResponse(response)
@@ -234,7 +234,7 @@ public final class CachingHTTPClient: Sendable {
     return answer
   }
 
-  private func lifetime(of hop: Hop, _ reply: OriginReply) -> LifetimeRule? {
+  private func lifetime(of hop: Hop, _ reply: UpstreamReply) -> LifetimeRule? {
     if let lifetime = hop.options.lifetime { return fixedLifetime(lifetime) }
     guard let rule = options.lifetime else { return nil }
     return { [request = hop.request] _, response in

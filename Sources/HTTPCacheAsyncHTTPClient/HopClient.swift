@@ -88,7 +88,7 @@ final class HopClient: Sendable {
   ///   - template: the request that supplies everything except method and fields.
   ///   - reply: receives what the cache does not pass on.
   func send(
-    _ request: HTTPRequest, like template: HTTPClientRequest, _ logger: Logger?, _ reply: OriginReply
+    _ request: HTTPRequest, like template: HTTPClientRequest, _ logger: Logger?, _ reply: UpstreamReply
   ) async throws -> TransportResponse {
     // A request that is cancelled already must not be the one that finds out.
     try Task.checkCancellation()
@@ -138,7 +138,7 @@ final class HopClient: Sendable {
   /// - Returns: the redirect, for the cache. Its content is gone, so it must not be stored.
   private func conceal(
     _ response: HTTPClientResponse, to request: HTTPRequest, like template: HTTPClientRequest,
-    _ logger: Logger?, _ reply: OriginReply
+    _ logger: Logger?, _ reply: UpstreamReply
   ) async throws -> TransportResponse {
     logger?.warning(
       "The client followed a redirect by itself, so the response is not cached. Use redirectConfiguration: .disallow.",
@@ -211,7 +211,7 @@ final class HopClient: Sendable {
 }
 
 /// What the cache does not pass on of the origin's last response to one call.
-final class OriginReply: Sendable {
+final class UpstreamReply: Sendable {
   private let state = Mutex<(version: HTTPVersion?, followed: HTTPClientResponse?)>((nil, nil))
 
   var version: HTTPVersion? {

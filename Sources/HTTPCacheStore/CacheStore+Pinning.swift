@@ -104,7 +104,7 @@ extension CacheStore {
       try writeToDisk(entry, key: key, hash: hash, since: moment, start, disk)
     }
     // After each attempt, an entry is on disk, or was changed meanwhile and is looked at again.
-    for _ in 0..<configuration.maximumVariants + 16 {
+    for _ in 0..<configuration.variantsPerKey + 16 {
       let (moment, token) = (changes.moment(for: hash), removalToken(for: key))
       guard let entry = entriesInMemoryOnly(key, hash: hash, disk).first else { return }
       try writeToDisk(entry, key: key, hash: hash, since: moment, token, disk)
@@ -165,4 +165,17 @@ extension StoredEntry {
     return RecordHeader.size + key.bytes.count + metadataCount + DiskFormat.bodyFileSize(bodyCount) + 8
       + SegmentSummary.longestRow
   }
+}
+
+/// A key whose entries the disk does not evict, as ``CacheStore/pinned`` lists it.
+public struct PinnedKey: Sendable, Hashable {
+  /// The key.
+  public let key: StoreKey
+  /// Number of its variants on disk; 0 if none is stored at the moment.
+  public let entryCount: Int
+  /// Bytes that they occupy on disk.
+  public let byteCount: Int
+  /// Whether all of them are pinned. `false` if one was stored that would have exceeded
+  /// ``StoreCapacity/pinned``.
+  public let isProtected: Bool
 }

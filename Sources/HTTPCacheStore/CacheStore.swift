@@ -175,7 +175,7 @@ public final class CacheStore: Sendable {
       ? Doorkeeper(capacity: configuration.diskCapacity) : nil
     memory = MemoryTier(
       capacity: configuration.memoryCapacity, shardCount: configuration.shardCount,
-      policy: configuration.eviction, maximumVariants: configuration.maximumVariants, hasDisk: disk != nil)
+      policy: configuration.eviction, variantsPerKey: configuration.variantsPerKey, hasDisk: disk != nil)
   }
 
   deinit {

@@ -160,3 +160,23 @@ struct SessionSettings: Hashable, @unchecked Sendable {
     values = portable + Platform.furtherSettings(of: configuration)
   }
 }
+
+/// A mutex for a subclass of `NSObject`.
+///
+/// A mutex by value would be an instance variable of a type that Objective-C does not know. Nothing has confirmed on an Apple
+/// platform that its runtime lays out such an instance, so these classes refer to an object of Swift.
+final class MutexBox<Value>: Sendable {
+  let mutex: Mutex<Value>
+
+  init(_ value: consuming sending Value) { mutex = Mutex(value) }
+}
+
+/// The thread on which Foundation started a load. Apple documents that the client must be called there.
+package struct ClientThread: Sendable {
+  /// Makes a call on the thread, after all earlier ones. It returns before the call is made.
+  let perform: @Sendable (_ call: @escaping @Sendable () -> Void) -> Void
+
+  package init(_ perform: @escaping @Sendable (_ call: @escaping @Sendable () -> Void) -> Void) {
+    self.perform = perform
+  }
+}

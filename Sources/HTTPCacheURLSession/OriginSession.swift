@@ -62,7 +62,7 @@ final class OriginSession: Sendable {
     outgoing.httpMethod = request.method.rawValue
     outgoing.httpBodyStream = nil
     outgoing.httpBody = nil
-    var (body, content) = (body, try await OutgoingContent(body))
+    var (body, content) = (body, try await UploadedContent(body))
     switch content {
     case .bytes(let bytes)?: outgoing.httpBody = bytes
     // For the application's closure to read.
@@ -79,7 +79,7 @@ final class OriginSession: Sendable {
         let changed = StreamedContent(outgoing)
       {
         body = try await changed.content()
-        content = try await OutgoingContent(body)
+        content = try await UploadedContent(body)
       } else if case .bytes? = content {
         content = nil
       }
@@ -239,7 +239,7 @@ private final class SessionTransfer: Sendable {
   let challenge: BasicChallenge
   let progress: HTTPCacheSession.Progress?
   /// The content of the request; `nil` if it has none.
-  let content: OutgoingContent?
+  let content: UploadedContent?
   private let task: URLSessionDataTask
   private let lease: OriginSessions.Lease
   /// The session's delegate queue.
@@ -248,7 +248,7 @@ private final class SessionTransfer: Sendable {
   private let arrivals: ArrivingContent.Arrivals
 
   init(
-    _ task: URLSessionDataTask, _ content: OutgoingContent?, _ queue: OperationQueue,
+    _ task: URLSessionDataTask, _ content: UploadedContent?, _ queue: OperationQueue,
     _ challenge: BasicChallenge, _ progress: HTTPCacheSession.Progress?, _ lease: OriginSessions.Lease
   ) {
     self.task = task

@@ -78,7 +78,7 @@ public final class HTTPCache: Sendable {
     ///
     /// A private cache shares only its removals: its responses may belong to one user.
     public var sharedTier: SharedTierOptions?
-    /// Records the steps of each request; set by `HTTPCacheTracing`.
+    /// Records the steps of each request; set by `HTTPCacheObserving`.
     package var tracer: (any CacheTracer)?
 
     /// Makes a configuration.

@@ -22,7 +22,7 @@ extension HTTPCache {
   /// cache.expire(.patterns([.prefix("https://example.com/images/")]))
   /// ```
   ///
-  /// A partition that is `nil` is the configuration's; or every partition, while one of ``HTTPCache/rules`` makes
+  /// A partition that is `nil` is the configuration's; or every partition, while one of ``HTTPCache/cacheRules`` makes
   /// partitions. If a ``HTTPCache/Configuration/targetRule`` is set, a target stands for its equivalents, and patterns are
   /// compared with the result of the rule.
   public struct Selection: Hashable, Sendable {

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import BenchmarkHarness
-import CFloors
+import CHarness
 import HTTPCacheRedis
 import HTTPCaching
 import HTTPTypes

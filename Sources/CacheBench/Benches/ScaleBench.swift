@@ -29,7 +29,7 @@ struct ScaleBench {
     var generator = SplitMix64(seed: 1)
 
     var rows = [try timed(.store, keys, keys, { $0 }) { cache.put($0, bodies.fresh()) }]
-    let full = MemoryUse.resident
+    let full = ResidentMemory.now
     rows.append(
       try timed(.getAndRead, keys, operations, { _ in Int(generator.next() % UInt64(keys)) }) {
         cache.bodyByte(of: $0) != nil
@@ -37,7 +37,7 @@ struct ScaleBench {
     rows.append(try timed(.churn, keys, operations, { keys + $0 }) { cache.put($0, bodies.fresh()) })
     rows.append(try purge(.purgePrefix, keys, store, newest: keys + operations))
     rows.append(timed(.removeAll, keys) { store.removeAll() })
-    if let empty, let full, let rest = MemoryUse.resident {
+    if let empty, let full, let rest = ResidentMemory.now {
       let bytes = Double(Keys.bytes + head.count + valueSize)
       rows[0][.residentBeyond] = Double(full - empty) / Double(keys) - bytes
       rows[rows.count - 1][.residentBytes] = Double(rest - empty)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import Foundation
 
 // In a build with Hummingbird, the compiler takes this module of libdispatch for the one that defines C's structures.
@@ -28,20 +29,12 @@ struct MemoryUse: Sendable {
     #if canImport(Glibc)
       malloc_trim(0)
       let info = mallinfo2()
-      return MemoryUse(allocatedBytes: Int(info.uordblks + info.hblkhd), residentBytes: resident)
+      return MemoryUse(allocatedBytes: Int(info.uordblks + info.hblkhd), residentBytes: ResidentMemory.now)
     #elseif canImport(Darwin)
       return MemoryUse(allocatedBytes: Int(mstats().bytes_used), residentBytes: nil)
     #else
-      return MemoryUse(allocatedBytes: nil, residentBytes: resident)
+      return MemoryUse(allocatedBytes: nil, residentBytes: ResidentMemory.now)
     #endif
-  }
-
-  /// Bytes of physical memory now: the second number of statm, in pages.
-  static var resident: Int? {
-    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
-    let words = text.split(separator: " ")
-    guard words.count > 1, let pages = Int(words[1]) else { return nil }
-    return pages * Int(sysconf(Int32(_SC_PAGESIZE)))
   }
 }
 

@@ -28,3 +28,19 @@ extension HTTPResponse.Status {
     511: "Network Authentication Required",
   ]
 }
+
+/// A version of HTTP that clients use with the proxy.
+enum HTTPVersion: Hashable, Sendable, CaseIterable {
+  case http10
+  case http11
+  case http2
+
+  /// The version in elements that require a minor version (RFC 9110 §2.5), such as `Via`: `1.1`.
+  var number: StaticString {
+    switch self {
+    case .http10: "1.0"
+    case .http11: "1.1"
+    case .http2: "2.0"
+    }
+  }
+}

@@ -39,9 +39,6 @@ struct BodyDecoder {
       }
   }
 
-  /// Whether the end of the connection ends the content normally.
-  var endsWithConnection: Bool { if case .untilClose = state { true } else { false } }
-
   /// Returns the next event; `nil` until more bytes arrive.
   mutating func next(from buffer: inout ByteBuffer) throws(MessageFault) -> Event? {
     while true {

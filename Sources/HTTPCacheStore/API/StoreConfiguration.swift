@@ -29,7 +29,7 @@ extension CacheStore {
     /// Which entries are written to disk (default: `everything`). Without a ``directory`` it has no effect.
     public var diskAdmission = DiskAdmission.everything
     /// Maximum variants kept of one key; beyond it the store removes the oldest.
-    package var maximumVariants = 64
+    package var variantsPerKey = 64
     /// Maximum bytes of key, metadata and body of one entry together (default: `nil`).
     ///
     /// With `nil` only the capacities limit an entry: it may be as large as memory, or as half of the disk.
@@ -111,7 +111,7 @@ extension CacheStore.Configuration {
         "shardCount: expected a power of two from 1 to 1024, found \(shardCount)")
     }
     try require(
-      (1...1024).contains(maximumVariants), "maximumVariants: expected 1 to 1024, found \(maximumVariants)")
+      (1...1024).contains(variantsPerKey), "variantsPerKey: expected 1 to 1024, found \(variantsPerKey)")
     try require(
       maximumEntrySize ?? 0 >= 0,
       "maximumEntrySize: expected 0 or more bytes, or nil, found \(maximumEntrySize ?? 0)"
@@ -136,8 +136,16 @@ extension CacheStore.Configuration {
 
   var diskOptions: DiskOptions {
     DiskOptions(
-      segmentSize: segmentSize, largeBodyThreshold: largeBodyThreshold, maximumVariants: maximumVariants,
+      segmentSize: segmentSize, largeBodyThreshold: largeBodyThreshold, variantsPerKey: variantsPerKey,
       sync: sync, writeBuffer: max(writeBuffer, Self.leastWriteBuffer), writesAtOnce: writeBuffer == 0,
       observer: diskObserver, pinnedShare: pinnedShare)
   }
+}
+
+/// The progress of opening a directory.
+package struct OpeningProgress: Sendable, Hashable {
+  /// Number of log files read so far.
+  package let segmentsRead: Int
+  /// Number of log files in the directory.
+  package let segments: Int
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+#if canImport(CXXHash)
+  import CXXHash
+#endif
+
 /// Seeded XXH3: finds keys, distinguishes variants, and verifies bytes from disk.
 ///
 /// The seed is random, per process for a store in memory and per directory for a store on disk. So outsiders cannot
@@ -29,5 +33,24 @@ struct KeyHasher: Sendable {
 
   func checksum(_ bytes: [UInt8]) -> UInt64 {
     bytes.withUnsafeBytes { checksum($0) }
+  }
+}
+
+/// 64-bit XXH3: with libxxhash if the package has it (on Linux), otherwise with ``SwiftXXH3``. Both give the same
+/// values, so a directory is readable with either.
+package enum XXH3 {
+  #if canImport(CXXHash)
+    package static var usesLibrary: Bool { true }
+  #else
+    package static var usesLibrary: Bool { false }
+  #endif
+
+  @inline(__always)
+  package static func hash(_ bytes: UnsafeRawBufferPointer, seed: UInt64) -> UInt64 {
+    #if canImport(CXXHash)
+      store_hash(bytes.baseAddress, bytes.count, seed)
+    #else
+      SwiftXXH3.hash(bytes, seed: seed)
+    #endif
   }
 }

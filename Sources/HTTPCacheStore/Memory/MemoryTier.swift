@@ -43,16 +43,16 @@ final class MemoryTier: Sendable {
   private let resizing = Mutex(())
   /// Atomic, because every insert reads it, and a lock would cost 12 ns.
   private let capacity: Atomic<Int>
-  private let maximumVariants: Int
+  private let variantsPerKey: Int
   private let hasDisk: Bool
 
-  init(capacity: Int, shardCount: Int?, policy: EvictionPolicy, maximumVariants: Int, hasDisk: Bool) {
+  init(capacity: Int, shardCount: Int?, policy: EvictionPolicy, variantsPerKey: Int, hasDisk: Bool) {
     shards = MemoryShards(
       count: shardCount ?? Self.defaultShardCount(capacity: capacity), policy: policy)
     budget = ByteBudget(limit: capacity)
     spares = SpareBlocks(capacity: capacity)
     self.capacity = Atomic(capacity)
-    self.maximumVariants = maximumVariants
+    self.variantsPerKey = variantsPerKey
     self.hasDisk = hasDisk
   }
 
@@ -214,7 +214,7 @@ final class MemoryTier: Sendable {
         if variants.count == 1 { state.setComplete(variants, isComplete()) }
         return replace(same, with: new, cost: cost, hash: hash, room: &room, state: &state)
       }
-      if variants.count >= maximumVariants { room.hold(state.evict(variants.last)) }
+      if variants.count >= variantsPerKey { room.hold(state.evict(variants.last)) }
     }
     var share: Int?
     while !room.secure(cost) {

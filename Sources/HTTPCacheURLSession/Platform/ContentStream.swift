@@ -9,13 +9,13 @@
   ///
   /// Foundation reads it on the thread that receives, 16 or 64 KiB at a time, and never closes it.
   final class ContentStream: InputStream {
-    private let content: OutgoingContent
+    private let content: UploadedContent
     private var position = 0
     /// The file, from the first read until all of it has been read.
     private var file: FileDescriptor?
     private var hasFailed = false
 
-    init(_ content: OutgoingContent) {
+    init(_ content: UploadedContent) {
       self.content = content
       super.init(data: Data())
     }

@@ -58,7 +58,7 @@
     }
 
     static func task(
-      of session: URLSession, sending content: OutgoingContent?, with request: URLRequest
+      of session: URLSession, sending content: UploadedContent?, with request: URLRequest
     ) -> URLSessionDataTask {
       var request = request
       switch content {
@@ -70,7 +70,7 @@
       return session.dataTask(with: request)
     }
 
-    static func stream(of content: OutgoingContent) -> InputStream {
+    static func stream(of content: UploadedContent) -> InputStream {
       switch content {
       case .bytes(let bytes): InputStream(data: bytes)
       case .file(let path, _): InputStream(fileAtPath: path.string) ?? InputStream(data: Data())

@@ -65,7 +65,7 @@
     /// it cannot send data or a file a second time: when a connection that was open turns out to be closed, only the head
     /// would be repeated, and the origin would wait for the content. So all content is a stream, which it can ask for again.
     static func task(
-      of session: URLSession, sending content: OutgoingContent?, with request: URLRequest
+      of session: URLSession, sending content: UploadedContent?, with request: URLRequest
     ) -> URLSessionDataTask {
       guard let content else { return session.dataTask(with: request) }
       var request = request
@@ -78,7 +78,7 @@
     }
 
     /// Returns the content of a request, from its first byte.
-    static func stream(of content: OutgoingContent) -> InputStream { ContentStream(content) }
+    static func stream(of content: UploadedContent) -> InputStream { ContentStream(content) }
 
     /// Does something on the delegate queue of a session to origins, before the calls that wait there.
     static func urgently(on queue: OperationQueue, _ work: @escaping @Sendable () -> Void) {

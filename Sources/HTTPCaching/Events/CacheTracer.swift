@@ -3,7 +3,7 @@
 
 import HTTPTypes
 
-/// Records the steps of each request; `HTTPCacheTracing` makes spans of them.
+/// Records the steps of each request; `HTTPCacheObserving` makes spans of them.
 ///
 /// A cache without a tracer pays for one comparison per request.
 package protocol CacheTracer: Sendable {

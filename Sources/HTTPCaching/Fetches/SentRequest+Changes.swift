@@ -100,23 +100,3 @@ extension SentRequest {
     return cache.store.insert(new, unlessRemovedSince: place.token).id.map { ($0, place.key) }
   }
 }
-
-extension CacheEngine.Reason {
-  init(_ refusal: RefusalReason) {
-    switch refusal {
-    case .tooLarge: self = .tooLarge
-    case .tooLargeForMemory: self = .tooLargeForMemory
-    case .tooLargeForDisk: self = .tooLargeForDisk
-    case .removedSince: self = .removedMeanwhile
-    case .lengthMismatch, .cancelled: self = .incompleteContent
-    case .overtaken, .superseded: self = .overtaken
-    case .noRoom: self = .storeBusy
-    case .noTier: self = .tierWithoutCapacity
-    case .noCapacity: self = .noCapacity
-    case .diskUnavailable: self = .diskUnavailable
-    case .inputOutput: self = .diskFailing
-    case .closed: self = .storeClosed
-    default: self = .storeFailed
-    }
-  }
-}

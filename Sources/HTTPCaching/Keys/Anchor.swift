@@ -34,3 +34,36 @@ struct Anchor: Sendable {
       storedAt: time.milliseconds)
   }
 }
+
+/// The first byte of the metadata of each entry that is not a stored response.
+///
+/// The values are among `StoredResponse.reservedFirstBytes`, so an entry of one kind never reads as another kind.
+enum RecordMark: UInt8, CaseIterable {
+  case variantAlias = 0xFB
+  case variantIndex = 0xFC
+  case annotation = 0xFD
+  case anchor = 0xFE
+
+  /// Returns the bytes of a record: the mark, a number, and bytes that belong to it.
+  func record(_ number: UInt64, _ rest: some Sequence<UInt8> = []) -> [UInt8] {
+    [rawValue] + stride(from: 0, to: 64, by: 8).map { UInt8(truncatingIfNeeded: number >> $0) } + rest
+  }
+}
+
+/// Reads the bytes from ``RecordMark/record(_:_:)``.
+struct RecordReader {
+  /// What follows the number.
+  private(set) var rest: ArraySlice<UInt8>
+
+  init(_ bytes: [UInt8]) {
+    rest = bytes[...]
+  }
+
+  /// Reads the mark and the number; `nil` for any other bytes.
+  mutating func begin(_ mark: RecordMark) -> UInt64? {
+    guard rest.count >= 9, rest.first == mark.rawValue else { return nil }
+    let number = rest.dropFirst().prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    rest = rest.dropFirst(9)
+    return number
+  }
+}

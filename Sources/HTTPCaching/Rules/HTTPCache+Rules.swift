@@ -41,7 +41,7 @@ extension HTTPCache {
   /// A request that has begun keeps the rules it began with. Responses stay stored as they are: a setting for storing, such
   /// as ``CacheRule/lifetime``, has an effect when a response is next stored or validated, and one for stale responses at
   /// once.
-  public var rules: CacheRules {
+  public var cacheRules: CacheRules {
     get { currentRules.table?.rules ?? CacheRules() }
     set { currentRules.set(RuleTable(newValue, configuration.rules)) }
   }

@@ -20,3 +20,23 @@ struct Refused: Error {
     self.refusal = refusal
   }
 }
+
+extension CacheEngine.Reason {
+  init(_ refusal: RefusalReason) {
+    switch refusal {
+    case .tooLarge: self = .tooLarge
+    case .tooLargeForMemory: self = .tooLargeForMemory
+    case .tooLargeForDisk: self = .tooLargeForDisk
+    case .removedSince: self = .removedMeanwhile
+    case .lengthMismatch, .cancelled: self = .incompleteContent
+    case .overtaken, .superseded: self = .overtaken
+    case .noRoom: self = .storeBusy
+    case .noTier: self = .tierWithoutCapacity
+    case .noCapacity: self = .noCapacity
+    case .diskUnavailable: self = .diskUnavailable
+    case .inputOutput: self = .diskFailing
+    case .closed: self = .storeClosed
+    default: self = .storeFailed
+    }
+  }
+}

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 #if AsyncHTTPClient
-  import Conformance
   import HTTPCacheAsyncHTTPClient
   import HTTPCaching
   import HTTPTypes

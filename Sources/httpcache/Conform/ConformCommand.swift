@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import ArgumentParser
-import Conformance
 import HTTPCacheEngine
 import HTTPCacheProxy
 import TransportSecurity

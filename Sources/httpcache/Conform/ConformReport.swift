@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Conformance
-
 /// The result of a run, as a table or as JSON.
 struct ConformReport {
   let reports: [ScenarioRunner.Report]

@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 #if Hummingbird
-  import Conformance
   import HTTPCacheHummingbird
   import HTTPCaching
   import HTTPTypes

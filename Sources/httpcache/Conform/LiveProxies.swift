@@ -2,7 +2,6 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import CacheMutex
-import Conformance
 import HTTPCacheProxy
 import HTTPCaching
 import Logging

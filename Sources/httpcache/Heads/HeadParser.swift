@@ -145,3 +145,54 @@ struct HeadParser {
     fields.append(HTTPField(name: name, lenientValue: String(value).utf8))
   }
 }
+
+/// The first line of a request or response head (RFC 9112 §3, §4).
+enum StartLine {
+  /// Whether a line has the form `METHOD target HTTP/version`.
+  static func isRequest(_ text: String) -> Bool { request(text) != nil }
+
+  static func request(_ text: String) -> (method: HTTPRequest.Method, target: String)? {
+    let parts = text.split(separator: " ", omittingEmptySubsequences: true)
+    guard parts.count == 3, parts[2].hasPrefix("HTTP/"), let method = HTTPRequest.Method(String(parts[0]))
+    else {
+      return nil
+    }
+    return (method, String(parts[1]))
+  }
+
+  /// `HTTP/1.1 200 OK`, or `HTTP/2 200` without a phrase.
+  static func status(_ line: HeadLine) throws(InputError) -> HTTPResponse.Status {
+    let parts = line.text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
+    guard parts.count >= 2, parts[1].utf8.count == 3, let code = Int(parts[1]), (100...999).contains(code)
+    else {
+      throw InputError(
+        line: line.number,
+        problem: "Expected a status line with a status code of three digits, found \(line.text.excerpt).",
+        advice: "Paste the line as the server sent it, such as \"HTTP/1.1 200 OK\".")
+    }
+    return HTTPResponse.Status(code: code, reasonPhrase: parts.count > 2 ? String(parts[2]) : "")
+  }
+}
+
+/// A request and its final response, as found in the input.
+struct RecordedExchange: Hashable {
+  /// `nil` if the input shows only responses.
+  var request: RecordedRequest?
+  var response: HTTPResponse
+  /// The line of the response's status line.
+  var line: Int
+  /// Whether the input shows no status code, so that 200 is assumed.
+  var isStatusAssumed = false
+}
+
+/// A request head, with its target as written.
+struct RecordedRequest: Hashable {
+  var method: HTTPRequest.Method
+  /// `/path?query`, or a whole URI.
+  var target: String
+  /// Without `Host`.
+  var fields: HTTPFields
+  var host: String?
+  /// Whether the connection was encrypted; `nil` if the input does not say.
+  var isEncrypted: Bool?
+}

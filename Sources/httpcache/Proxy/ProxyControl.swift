@@ -155,12 +155,12 @@ struct ProxyControl {
       let merged = running.taking(taken.sorted(), from: read)
       let resolved = taken == names ? whole : try merged.resolved()
       // First the rules: a site that comes must not be without its own.
-      let rules = proxy.cache.rules
-      if merged.rules != running.rules { proxy.cache.rules = merged.rules }
+      let rules = proxy.cache.cacheRules
+      if merged.rules != running.rules { proxy.cache.cacheRules = merged.rules }
       do {
         try proxy.update(resolved.proxy)
       } catch {
-        proxy.cache.rules = rules
+        proxy.cache.cacheRules = rules
         throw read.located("\(error)")
       }
       level.value = resolved.level
@@ -217,4 +217,16 @@ struct ProxyControl {
 extension ProxyConfiguration {
   /// Whether it names files of certificates and keys.
   fileprivate var hasFiles: Bool { tls != nil || sites.contains { $0.origin.tls != nil } }
+}
+
+/// The signals that a proxy handles. Other signals that people or scripts send, and that end a process by default, are
+/// ignored.
+struct ProxySignals {
+  let events: UnixSignalsSequence
+
+  init() async {
+    // A successor that ends early leaves nothing behind: its end is seen by its socket.
+    for number in [SIGPIPE, SIGALRM, SIGCHLD] { signal(number, SIG_IGN) }
+    events = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigquit, .sighup, .sigusr1, .sigusr2)
+  }
 }

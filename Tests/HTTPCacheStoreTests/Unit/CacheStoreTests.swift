@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore
@@ -73,8 +74,8 @@ struct CacheStoreTests {
   }
 
   @Test("The oldest variant is dropped beyond the maximum", arguments: Place.allCases)
-  func maximumVariants(place: Place) throws {
-    let store = try place.store(scratch) { $0.maximumVariants = 3 }
+  func variantsPerKey(place: Place) throws {
+    let store = try place.store(scratch) { $0.variantsPerKey = 3 }
     for number in 1...5 { store.insert(entry(key(1), VariantID(rawValue: UInt64(number)), number: number)) }
     #expect(store.lookup(key(1)).map(\.variant.rawValue) == [5, 4, 3])
   }
@@ -258,7 +259,7 @@ struct CacheStoreTests {
   @Test(
     "The error for an invalid configuration says what to give",
     arguments: [
-      { $0.memoryCapacity = -1 }, { $0.shardCount = 3 }, { $0.maximumVariants = 0 }, { $0.diskCapacity = 5 },
+      { $0.memoryCapacity = -1 }, { $0.shardCount = 3 }, { $0.variantsPerKey = 0 }, { $0.diskCapacity = 5 },
       { $0.segmentSize = 100 },
     ] as [@Sendable (inout CacheStore.Configuration) -> Void])
   func configuration(change: @Sendable (inout CacheStore.Configuration) -> Void) {

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore

@@ -337,7 +337,7 @@ struct MemoryPartTests {
     }
     do {
       let tier = MemoryTier(
-        capacity: 100_000, shardCount: 1, policy: policy, maximumVariants: 2, hasDisk: false)
+        capacity: 100_000, shardCount: 1, policy: policy, variantsPerKey: 2, hasDisk: false)
       let (one, two) = (StoreKey("one"), StoreKey("two"))
       live(0)
       #expect(tier.place(entry(one, id: 1, ownerCount: 200_000), key: one, hash: 1) == .tooLargeForMemory)

@@ -3,6 +3,7 @@
 
 import CacheMutex
 import SystemPackage
+import TestSupport
 import Testing
 
 @testable import HTTPCacheStore

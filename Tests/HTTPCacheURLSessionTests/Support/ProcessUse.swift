@@ -2,7 +2,9 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 #if os(Linux)
+  import BenchmarkHarness
   import Foundation
+  import Testing
 
   /// What this process occupies now.
   enum ProcessUse {
@@ -16,10 +18,7 @@
     }
 
     static var residentBytes: Int {
-      get throws {
-        let pages = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
-        return (Int(pages[1]) ?? 0) * 4096
-      }
+      get throws { try #require(ResidentMemory.now) }
     }
   }
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import CacheMutex
 import Foundation
 import HTTPCacheEngine
@@ -103,21 +104,13 @@ enum StressLoad {
   /// the second half of 10,000 requests or more.
   static func run(_ requests: Int, _ setting: Setting) async -> [String] {
     var problems = await run(0..<requests / 2, setting)
-    let before = residentBytes
+    let before = ResidentMemory.now
     problems += await run(requests / 2..<requests, setting)
     // A tenth of what it would take if each request of the second half left its response behind.
-    if requests >= 10_000, let before, let after = residentBytes, after - before >= 16 << 20 {
+    if requests >= 10_000, let before, let after = ResidentMemory.now, after - before >= 16 << 20 {
       problems.append("memory: \(before >> 20) MiB, then \(after >> 20) MiB")
     }
     if setting.cache.store.usage.memoryBytes > 16 << 20 { problems.append("\(setting.cache.store.usage)") }
     return problems
-  }
-
-  /// The resident set, where the system tells it.
-  private static var residentBytes: Int? {
-    guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8),
-      let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
-    else { return nil }
-    return pages * 4096
   }
 }

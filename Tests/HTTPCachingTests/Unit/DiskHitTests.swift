@@ -68,7 +68,7 @@ struct DiskHitTests {
       var configuration = CacheStore.Configuration(
         memoryCapacity: 4 << 20, diskCapacity: 16 << 20, directory: directory)
       configuration.writeBuffer = 0
-      let (clock, log) = (ManualClock(Timestamp(seconds: 1_700_000_000)), EventLog())
+      let (clock, log) = (ManualClock(Timestamp(seconds: 1_700_000_000)), Recorder<CacheEvent>())
       var options = HTTPCache.Configuration()
       options.observe { log.add($0) }
       let store = try CacheStore(configuration, files: files)
@@ -102,7 +102,7 @@ struct DiskHitTests {
       #expect(response.source == (request == .staleAllowed ? .stale : .hit))
       let detail = request == .staleAllowed ? "hit; ttl=-40; detail=stale" : "hit; ttl=60; detail=fresh"
       #expect(response.cacheStatus.fieldValue.contains(detail), "\(response.cacheStatus.fieldValue)")
-      let served = log.events.filter { $0.action == .served }
+      let served = log.all.filter { $0.action == .served }
       #expect(served.map(\.source) == [response.source])
       #expect(served.map(\.byteCount) == [content.count])
       #expect(store.usage.memoryEntries == (size == .record ? 1 : 0), "a copy")

@@ -15,8 +15,8 @@ struct EventTests {
 
   private func listen(
     _ cache: HTTPCache, _ actions: [CacheEvent.Action] = CacheEvent.Action.allCases
-  ) -> (EventLog, CacheObservation) {
-    let log = EventLog()
+  ) -> (Recorder<CacheEvent>, CacheObservation) {
+    let log = Recorder<CacheEvent>()
     return (log, cache.observe(actions) { log.add($0) })
   }
 
@@ -38,7 +38,7 @@ struct EventTests {
     setting.clock.advance(seconds: 11)
     _ = try? await setting.get(from: origin)
     _ = try? await setting.get("/other", from: origin, policy: .returnCacheDataDontLoad)
-    let told = log.events.map { event in
+    let told = log.all.map { event in
       "\(event.action) \(event.source?.rawValue ?? "-") \(event.byteCount ?? -1) "
         + (event.reason?.rawValue ?? "-")
     }
@@ -52,7 +52,7 @@ struct EventTests {
         "forwarded - -1 stale", "failed - -1 originUnreachable",
         "refused - -1 policyForbidsNetwork",
       ])
-    #expect(log.events[0].description.hasPrefix("forwarded GET https://example.test/: Nothing is stored"))
+    #expect(log.all[0].description.hasPrefix("forwarded GET https://example.test/: Nothing is stored"))
   }
 
   @Test("An event gives the reason why a response was not stored", arguments: [false, true])
@@ -68,13 +68,13 @@ struct EventTests {
     #expect(answer.text == "four")
     try await setting.cache.fetches.emptied()
     let expected: [CacheEngine.Reason] = isLate ? [.incompleteContent] : [.responseNoStore]
-    #expect(log.events.map(\.reason) == expected)
+    #expect(log.all.map(\.reason) == expected)
   }
 
   @Test("Each observer gets the events it asked for until it is cancelled")
   func observers() async throws {
     let setting = try Setting()
-    let (all, first) = listen(setting.cache)
+    let (events, first) = listen(setting.cache)
     let (stores, second) = listen(setting.cache, [.stored])
     let origin = MemoryOrigin { _, _ in .ok("x") }
     _ = try await setting.get("/1", from: origin)
@@ -83,8 +83,8 @@ struct EventTests {
     second.cancel()
     second.cancel()
     _ = try await setting.get("/3", from: origin)
-    #expect(Set(all.events.map(\.uri)) == ["https://example.test/1"])
-    #expect(stores.events.map(\.uri) == ["https://example.test/1", "https://example.test/2"])
+    #expect(Set(events.all.map(\.uri)) == ["https://example.test/1"])
+    #expect(stores.all.map(\.uri) == ["https://example.test/1", "https://example.test/2"])
     // The configuration's own observer goes on.
     #expect(setting.log.reasons(.stored).count == 3)
   }
@@ -93,7 +93,7 @@ struct EventTests {
   func comingAndGoing() async throws {
     let setting = try setting()
     _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("x") })
-    let (all, observation) = listen(setting.cache, [.served])
+    let (events, observation) = listen(setting.cache, [.served])
     await withTaskGroup { group in
       for _ in 0..<8 {
         group.addTask {
@@ -106,13 +106,13 @@ struct EventTests {
       }
     }
     observation.cancel()
-    #expect(all.events.count == 800)
+    #expect(events.all.count == 800)
   }
 
   @Test("An observer may cancel itself and use the cache in its callback")
   func reentrant() async throws {
     let setting = try setting()
-    let log = EventLog()
+    let log = Recorder<CacheEvent>()
     let own = Mutex<CacheObservation?>(nil)
     let observation = setting.cache.observe { [cache = setting.cache] event in
       log.add(event)
@@ -121,7 +121,7 @@ struct EventTests {
     }
     own.withLock { $0 = observation }
     _ = try await setting.get(from: MemoryOrigin { _, _ in .ok("x") })
-    #expect(log.events.map(\.action) == [.forwarded])
+    #expect(log.all.map(\.action) == [.forwarded])
   }
 
   @Test(
@@ -230,7 +230,7 @@ struct EventTests {
     let (log, _) = listen(setting.cache)
     #expect(try await setting.get(from: origin).source == .stale)
     try await setting.cache.fetches.emptied()
-    #expect(log.events.map(\.action) == [.served, .forwarded, .received, .stored])
-    #expect(log.events.first?.source == .stale)
+    #expect(log.all.map(\.action) == [.served, .forwarded, .received, .stored])
+    #expect(log.all.first?.source == .stale)
   }
 }

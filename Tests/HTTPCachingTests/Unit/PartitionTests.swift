@@ -42,7 +42,7 @@ struct PartitionTests {
     #expect(try await send(setting, "b") == .hit)
     #expect(setting.cache.storedResponse(for: .get(), partition: "b") != nil)
     #expect(setting.cache.storedResponse(for: .get(), partition: "c") == nil)
-    #expect(setting.log.events.filter { $0.action == .stored }.map(\.partition) == ["a", "b", ""])
+    #expect(setting.log.all.filter { $0.action == .stored }.map(\.partition) == ["a", "b", ""])
   }
 
   @Test("Concurrent requests of two partitions are not coalesced")
@@ -81,7 +81,7 @@ struct PartitionTests {
   func everyPartition(way: Way, isSoft: Bool) async throws {
     let setting = try Setting(kind: .shared) { $0.rules.tagFields = ["X-Tags"] }
     let field = try #require(HTTPField.Name("X-Tenant"))
-    setting.cache.rules = try CacheRules([CacheRule { $0.partitionField = field.rawName }])
+    setting.cache.cacheRules = try CacheRules([CacheRule { $0.partitionField = field.rawName }])
     let tags = try #require(HTTPField.Name("X-Tags"))
     let origin = MemoryOrigin { request, number in
       var fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"\(number)\""]
@@ -127,7 +127,7 @@ struct PartitionTests {
   func everyKind() async throws {
     try await withTemporaryDirectory { directory async throws in
       let setting = try Setting(kind: .shared, directory: directory) { $0.rules.usesNoVarySearch = true }
-      setting.cache.rules = try CacheRules([CacheRule { $0.partitionField = "X-Tenant" }])
+      setting.cache.cacheRules = try CacheRules([CacheRule { $0.partitionField = "X-Tenant" }])
       let query = try #require(HTTPRequest.Method(rawValue: "QUERY"))
       for expected in [CachedResponse.Source.network, .hit] {
         for partition in ["a", ""] {

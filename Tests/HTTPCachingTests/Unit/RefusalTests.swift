@@ -45,7 +45,7 @@ struct RefusalTests {
     arguments: Cause.allCases, [false, true])
   func reasons(cause: Cause, isStreamed: Bool) async throws {
     try await withTemporaryDirectory { directory in
-      let log = EventLog()
+      let log = Recorder<CacheEvent>()
       var configuration = HTTPCache.Configuration()
       configuration.observe { log.add($0) }
       let cache = HTTPCache(store: try store(cause, directory), configuration: configuration)
@@ -61,7 +61,7 @@ struct RefusalTests {
       #expect(try await answer.body.collect(upTo: .max).count == 600_000)
       let (reason, limit) = expected(cause)
       #expect(await answer.outcome.storage == reason)
-      let event = try #require(log.events.first { $0.action == .notStored })
+      let event = try #require(log.all.first { $0.action == .notStored })
       #expect(event.reason == reason && event.refusal?.limit == limit)
       #expect((event.refusal?.byteCount ?? 0 > limit ?? .max) == (limit != nil))
       if let limit { #expect(event.description.hasSuffix(" bytes, and the limit is \(limit))")) }
@@ -74,7 +74,7 @@ struct RefusalTests {
     arguments: [100, 600_000])
   func diskFailing(size: Int) async throws {
     try await withTemporaryDirectory { directory in
-      let log = EventLog()
+      let log = Recorder<CacheEvent>()
       var configuration = HTTPCache.Configuration()
       configuration.observe { log.add($0) }
       let store = try CacheStore(.init(memoryCapacity: 0, diskCapacity: 4 << 20, directory: directory))
@@ -85,7 +85,7 @@ struct RefusalTests {
       let answer = try await cache.respond(to: .get()) { _, _ in .ok(content) }
       #expect(try await answer.body.collect(upTo: .max).count == size)
       #expect(await answer.outcome.storage == .diskFailing)
-      let event = try #require(log.events.first { $0.action == .notStored })
+      let event = try #require(log.all.first { $0.action == .notStored })
       #expect(event.reason == .diskFailing && event.refusal?.reason == .inputOutput)
       #expect(event.refusal?.limit == nil && store.statistics.ioErrors > 0)
       cache.close()
@@ -110,7 +110,7 @@ struct RefusalTests {
   @Test("A response reports a busy store while others that are being stored fill it")
   func storeBusy() async throws {
     try await withTemporaryDirectory { directory in
-      let log = EventLog()
+      let log = Recorder<CacheEvent>()
       var configuration = HTTPCache.Configuration()
       configuration.observe { log.add($0) }
       let store = try CacheStore(
@@ -138,7 +138,7 @@ struct RefusalTests {
       let answer = try await cache.respond(to: .get("/2")) { _, _ in .ok(content) }
       #expect(try await answer.body.collect(upTo: .max).count == 400_000)
       #expect(await answer.outcome.storage == .storeBusy)
-      let event = try #require(log.events.first { $0.action == .notStored })
+      let event = try #require(log.all.first { $0.action == .notStored })
       #expect(event.reason == .storeBusy && event.refusal?.reason == .noRoom && event.refusal?.limit == nil)
       for feed in feeds { feed.finish() }
       for reader in readers { #expect(try await reader.value == .storedWithLifetime) }
@@ -152,14 +152,14 @@ struct RefusalTests {
 
   @Test("An explicitly stored response that is too large is refused with the limit")
   func byHand() throws {
-    let log = EventLog()
+    let log = Recorder<CacheEvent>()
     var configuration = HTTPCache.Configuration(memoryCapacity: 10_000)
     configuration.observe { log.add($0) }
     let cache = try HTTPCache(configuration)
     let response = HTTPResponse(status: .ok, headerFields: [.cacheControl: "max-age=60"])
     let content = [UInt8](repeating: 1, count: 20_000)
     #expect(cache.store(response, content: content, for: .get()) == .tooLargeForMemory)
-    #expect(log.events.first?.refusal?.limit == 10_000)
+    #expect(log.all.first?.refusal?.limit == 10_000)
   }
 
   @Test("A response with Vary: * is reported as never reused", arguments: ["*", "Accept, *"])

@@ -263,7 +263,7 @@ struct RuleTests {
     let origin = MemoryOrigin { request, _ in .ok(request.headerFields[name] ?? "none") }
     #expect(try await setting.get(from: origin, fields: [name: "a"]).text == "a")
     #expect(try await setting.get(from: origin, fields: [name: "b"]).text == "a")
-    setting.cache.rules = try Self.rules(#"[{"key-fields": "X-Tenant"}]"#)
+    setting.cache.cacheRules = try Self.rules(#"[{"key-fields": "X-Tenant"}]"#)
     #expect(try await setting.get(from: origin, fields: [name: "b"]).text == "b")
     #expect(try await setting.get(from: origin, fields: [name: "b"]).source == .hit)
     #expect(try await setting.get(from: origin, fields: [name: "a"]).text == "a")
@@ -387,12 +387,12 @@ struct RuleTests {
     #expect(try await setting.get(from: origin).reason == .freshByRule)
     #expect(setting.cache.ruleCounts.map(\.requests) == [2])
     setting.clock.advance(seconds: 11)
-    setting.cache.rules = try Self.rules(#"[{"name": "a", "grace": "1h"}]"#)
+    setting.cache.cacheRules = try Self.rules(#"[{"name": "a", "grace": "1h"}]"#)
     #expect(try await setting.get(from: origin).reason == .staleByRule)
-    setting.cache.rules = try Self.rules(#"[{"name": "b", "bypass": true}]"#)
+    setting.cache.cacheRules = try Self.rules(#"[{"name": "b", "bypass": true}]"#)
     #expect(try await setting.get(from: origin).response.reason == .fromOrigin)
     #expect(setting.cache.ruleCounts.map(\.name) == ["b"])
-    setting.cache.rules = CacheRules()
+    setting.cache.cacheRules = CacheRules()
     #expect(setting.cache.ruleCounts.isEmpty)
   }
 

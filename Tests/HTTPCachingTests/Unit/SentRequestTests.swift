@@ -166,7 +166,7 @@ struct SentRequestTests {
       try await setting.cache.fetches.emptied()
       setting.clock.advance(seconds: 1)
     }
-    let events = setting.log.events.map {
+    let events = setting.log.all.map {
       "\($0.action) \($0.reason?.rawValue ?? "-") \(String(describing: $0.source))"
     }
     return (seen, events, origin.requests)

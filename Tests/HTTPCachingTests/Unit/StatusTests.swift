@@ -89,7 +89,7 @@ struct StatusTests {
     #expect(try await areEqual(response.body.collect(upTo: .max), content[...]))
     let name = try #require(HTTPField.Name("Cache-Status"))
     #expect(await response.outcome.head.headerFields[values: name] == [start + arriving.finalStatus])
-    #expect(setting.log.events.count { $0.action == .stored || $0.action == .notStored } == 1)
+    #expect(setting.log.all.count { $0.action == .stored || $0.action == .notStored } == 1)
     #expect((setting.cache.storedResponse(for: .get()) != nil) == arriving.finalStatus.contains("; stored"))
   }
 

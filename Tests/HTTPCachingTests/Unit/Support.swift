@@ -9,26 +9,22 @@ import HTTPTypes
 import SystemPackage
 import TestSupport
 
-/// Writes down the events of a cache.
-final class EventLog: Sendable {
-  private let log = Recorder<CacheEvent>()
-  var events: [CacheEvent] { log.all }
-  func add(_ event: CacheEvent) { log.add(event) }
-
+extension Recorder<CacheEvent> {
   /// Returns when this many events of one kind have occurred.
   func reach(_ action: CacheEvent.Action, _ count: Int = 1) async throws {
-    try await log.reach(count) { $0.action == action }
+    try await reach(count) { $0.action == action }
   }
 
+  /// Returns the reasons of all events of one kind so far.
   func reasons(_ action: CacheEvent.Action) -> [CacheEngine.Reason] {
-    events.filter { $0.action == action }.compactMap(\.reason)
+    all.filter { $0.action == action }.compactMap(\.reason)
   }
 }
 
 /// A cache in memory with a clock of its own.
 struct Setting {
   let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
-  let log = EventLog()
+  let log = Recorder<CacheEvent>()
   let cache: HTTPCache
 
   init(

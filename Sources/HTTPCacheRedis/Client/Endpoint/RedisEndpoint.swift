@@ -57,3 +57,43 @@ extension RedisEndpoint: CustomStringConvertible {
     return base + (isUnix ? "?db=\(database)" : "/\(database)")
   }
 }
+
+/// Where a server listens.
+package enum RedisAddress: Hashable, Sendable, CustomStringConvertible {
+  /// A host, by name or by IP address without brackets, and a TCP port.
+  case tcp(host: String, port: Int)
+  /// The path of a Unix domain socket.
+  case unix(path: String)
+
+  package var description: String {
+    switch self {
+    case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    case .unix(let path): path
+    }
+  }
+
+  /// The name or the address of a host; `nil` for a socket of this machine.
+  var host: String? { if case .tcp(let host, _) = self { host } else { nil } }
+}
+
+/// A user of the server's access control list (ACL), and a password. Descriptions do not contain the password.
+package struct RedisCredentials: Hashable, Sendable {
+  /// The user; `nil` for the default user.
+  package var user: String?
+  /// The password.
+  package var password: String
+
+  package init(user: String? = nil, password: String) {
+    self.user = user
+    self.password = password
+  }
+}
+
+extension RedisCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The name of the user, without the password.
+  package var description: String { user ?? "default" }
+  /// The same: the password appears in no log.
+  package var debugDescription: String { description }
+  /// The name of the user as the only child.
+  package var customMirror: Mirror { Mirror(self, children: ["user": description]) }
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Synchronization
+
 /// Whether the disk accepts writes, and when to try again if it does not.
 ///
 /// After some failures it pauses: for a number of writes, and for at most some seconds. So a busy store tries again soon,
@@ -120,4 +122,23 @@ extension Duration {
     Int(clamping: components.seconds).multipliedReportingOverflow(by: 1_000_000_000).partialValue
       &+ Int(components.attoseconds / 1_000_000_000)
   }
+}
+
+/// Counts events of the disk tier.
+final class DiskCounters: Sendable {
+  let evictions = Atomic<Int>(0)
+  let carries = Atomic<Int>(0)
+  let corruptRecords = Atomic<Int>(0)
+  let ioErrors = Atomic<Int>(0)
+  let failures = Atomic<Int>(0)
+  let bytesWritten = Atomic<Int>(0)
+  let bytesStored = Atomic<Int>(0)
+}
+
+extension Atomic<Int> {
+  func increment(by count: Int = 1) {
+    add(count, ordering: .relaxed)
+  }
+
+  var value: Int { load(ordering: .relaxed) }
 }

@@ -25,7 +25,7 @@ extension Log {
     let (old, count, oldest) = catalog.withLock { $0.index.standing(of: header) }
     if let old {
       guard old < header.id else { return .refused(.superseded) }
-    } else if count >= context.options.maximumVariants, let oldest {
+    } else if count >= context.options.variantsPerKey, let oldest {
       forget(hash: header.hash, fingerprint: oldest)
       context.counters.evictions.increment()
     }

@@ -25,11 +25,6 @@
       }
     }
 
-    /// Looks again until a condition holds. The metrics show what no event announces.
-    private func comes(_ condition: () async throws -> Bool) async throws {
-      while try await !condition() { try await Task.sleep(for: .milliseconds(1)) }
-    }
-
     /// Returns the sum of all samples of a metric.
     private func sum(_ name: String, _ proxies: ProxyPorts...) async throws -> Int {
       var sum = 0
@@ -84,7 +79,7 @@
     private func isServedByTheOther(
       _ path: String, _ one: ProxyPorts, _ two: ProxyPorts, _ origin: LoopbackOrigin
     ) async throws -> Bool {
-      try await comes {
+      try await eventually {
         let inStep = try await sum("httpcache_shared_in_step", one, two)
         let available = try await sum("httpcache_shared_available", one, two)
         return inStep == 2 && available == 2
@@ -96,7 +91,7 @@
       let stores = try await sum("httpcache_shared_stores_total", one)
       _ = try await one.get(path)
       // The first proxy stores in the background.
-      try await comes {
+      try await eventually {
         if try await sum("httpcache_shared_stores_total", one) > stores { return true }
         return try await hasFailed()
       }

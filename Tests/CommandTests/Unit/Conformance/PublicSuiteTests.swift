@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Conformance
 import Foundation
 import HTTPCacheEngine
 import TestSupport
 import Testing
+
+@testable import httpcache
 
 @Suite("The public suite of cache tests", .timeLimit(.minutes(10)))
 struct PublicSuiteTests {

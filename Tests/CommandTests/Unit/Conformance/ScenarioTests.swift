@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import Conformance
 import Foundation
 import HTTPCacheEngine
 import Testing
+
+@testable import httpcache
 
 @Suite("Scenarios written from the standards", .timeLimit(.minutes(10)))
 struct ScenarioTests {

@@ -4,8 +4,8 @@
 import AsyncHTTPClient
 import Foundation
 import HTTPCacheAsyncHTTPClient
+import HTTPCacheObserving
 import HTTPCacheStore
-import HTTPCacheTracing
 import HTTPCaching
 import HTTPTypes
 import InMemoryTracing

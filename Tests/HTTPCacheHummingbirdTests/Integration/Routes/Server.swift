@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
-import CacheMutex
 import HTTPCacheEngine
 import HTTPCacheHummingbird
 import HTTPCacheStore
@@ -153,7 +152,6 @@ struct Setting {
   let clock = ManualClock(Timestamp(seconds: 1_700_000_000))
   let cache: HTTPCache
   let router: Router<BasicRequestContext>
-  let events = Events()
 
   init(
     options: RouterOptions = .autoGenerateHeadEndpoints,
@@ -162,8 +160,6 @@ struct Setting {
     router = Router(options: options)
     var configuration = HTTPCache.Configuration(kind: .shared)
     configuration.name = "test"
-    let events = events
-    configuration.observe { events.add($0) }
     configure(&configuration)
     cache = HTTPCache(
       store: try CacheStore(.init(memoryCapacity: 32 << 20)), configuration: configuration, clock: clock)
@@ -190,15 +186,6 @@ struct Setting {
     } else {
       try await Server.run(router.buildResponder(), body)
     }
-  }
-}
-
-/// The events of a cache.
-final class Events: Sendable {
-  private let log = Mutex<[CacheEvent]>([])
-  func add(_ event: CacheEvent) { log.withLock { $0.append(event) } }
-  func count(_ action: CacheEvent.Action) -> Int {
-    log.withLock { $0.count { $0.action == action } }
   }
 }
 

@@ -362,22 +362,8 @@ struct ClientTLSTests {
 
   @Test("Bytes pass through an upgraded connection, and each direction ends by itself")
   func upgrade() async throws {
-    try await Self.run(origin: { _, connection in
-      try await connection.send(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\nhello ")
-      let text = await connection.readAll()
-      try await connection.send(String(text.split(separator: "\r\n\r\n").last ?? "") + " bye")
-      return false
-    }) { (proxy: ProxyFixture, _: [Certificate]) async throws in
-      let answer = try await Self.client(proxy).talk { (conversation: inout Conversation) async throws in
-        try await conversation.send(
-          "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-        await conversation.read(until: "hello ")
-        try await conversation.send("there")
-        try await conversation.closeHalf()
-        return await conversation.readAll()
-      }
-      expect(answer, endsWith: "\r\n\r\nhello there bye")
+    try await Self.run(origin: EchoProtocol.origin) { (proxy: ProxyFixture, _: [Certificate]) async throws in
+      try await EchoProtocol.check(Self.client(proxy))
     }
   }
 

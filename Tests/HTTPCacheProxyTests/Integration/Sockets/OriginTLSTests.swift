@@ -351,22 +351,8 @@ struct OriginTLSTests {
 
   @Test("Bytes pass through an upgraded connection, and each direction ends by itself")
   func upgrade() async throws {
-    try await Self.run { _, connection in
-      try await connection.send(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\nhello ")
-      let text = await connection.readAll()
-      try await connection.send(String(text.split(separator: "\r\n\r\n").last ?? "") + " bye")
-      return false
-    } _: { proxy in
-      let answer = try await RawClient.connect(to: proxy.port).talk { conversation in
-        try await conversation.send(
-          "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-        await conversation.read(until: "hello ")
-        try await conversation.send("there")
-        try await conversation.closeHalf()
-        return await conversation.readAll()
-      }
-      expect(answer, endsWith: "\r\n\r\nhello there bye")
+    try await Self.run(origin: EchoProtocol.origin) { proxy in
+      try await EchoProtocol.check(RawClient.connect(to: proxy.port))
     }
   }
 

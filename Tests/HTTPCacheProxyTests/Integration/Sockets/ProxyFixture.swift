@@ -108,6 +108,30 @@ extension ProxyConfiguration.Origin.Timeouts {
   }
 }
 
+/// A protocol of an upgraded connection, in which each direction ends by itself.
+enum EchoProtocol {
+  /// Switches protocols, and sends back what the client sends until it closes its half.
+  static let origin: RawOrigin.Answering = { _, connection in
+    try await connection.send(
+      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\nhello ")
+    let text = await connection.readAll()
+    try await connection.send(String(text.split(separator: "\r\n\r\n").last ?? "") + " bye")
+    return false
+  }
+
+  /// Expects that bytes pass in both directions of a connection to ``origin``.
+  static func check(_ client: RawClient) async throws {
+    let answer = try await client.talk { (conversation: inout Conversation) async throws -> String in
+      try await conversation.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+      await conversation.read(until: "hello ")
+      try await conversation.send("there")
+      try await conversation.closeHalf()
+      return await conversation.readAll()
+    }
+    expect(answer, endsWith: "\r\n\r\nhello there bye")
+  }
+}
+
 /// A response of an origin that keeps the connection.
 func ok(_ body: String, _ fields: String = "") -> String {
   "HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"

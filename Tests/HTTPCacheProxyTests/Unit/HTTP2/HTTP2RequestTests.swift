@@ -203,11 +203,7 @@ struct HTTP2RequestTests {
     let odd = [
       "", " ", "\r\n", "\n", "\0", "\t", "#", ":", "ä", "\u{FFFD}", "@", "/", "?", "a", "GET", ",", "\"", "x",
     ]
-    func text(_ usual: [String]) -> String {
-      if random.next(upperBound: UInt64(12)) > 0, let one = usual.randomElement(using: &random) { return one }
-      return (0..<Int.random(in: 0...4, using: &random)).map { _ in odd.randomElement(using: &random) ?? "" }
-        .joined()
-    }
+    func text(_ usual: [String]) -> String { random.text(usual, odd: odd, every: 12) }
     var fields = [
       (":method", text(["GET", "POST", "OPTIONS", "purge", "M-SEARCH"])), (":scheme", text(["https"])),
       (":authority", text(["a.example", "A.example:443", "[::1]:8080", "127.0.0.1"])),

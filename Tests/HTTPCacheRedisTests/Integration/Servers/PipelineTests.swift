@@ -116,9 +116,9 @@ struct PipelineTests {
         _ = try await client.send(words("PING"), timeout: .seconds(3600))
       }
       try await withClient(endpoint, { $0.connections = 1 }) { (observer: RedisClient) async throws in
-        try await answered {
+        try await eventually {
           let clients = try await observer.send(words("CLIENT LIST")).text?.split(separator: "\n") ?? []
-          return clients.count { $0.contains(" db=\(endpoint.database) ") } == 1 ? () : nil
+          return clients.count { $0.contains(" db=\(endpoint.database) ") } == 1
         }
       }
     }

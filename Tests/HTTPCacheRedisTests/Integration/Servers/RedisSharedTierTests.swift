@@ -410,7 +410,7 @@ struct RedisSharedTierTests {
         try await head(tier, node: node, applied: applied, lifetime: lifetime).appliedByAll
       }
       // A lifetime has to pass since the log began, and ends before the next call or a little later.
-      try await answered { try await all(1, last, .milliseconds(1)) == 2 ? () : nil }
+      try await eventually { try await all(1, last, .milliseconds(1)) == 2 }
       _ = try await all(2, first, .seconds(600))
       #expect(try await all(1, last, .milliseconds(1)) == 1)
       _ = try await all(2, last, .seconds(600))

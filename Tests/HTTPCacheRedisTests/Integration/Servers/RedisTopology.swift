@@ -81,9 +81,9 @@ extension Servers {
   func expectNothingLeft() async throws {
     var left: [String] = []
     do {
-      try await answered {
+      try await eventually {
         left = try await remains()
-        return left.isEmpty ? () : nil
+        return left.isEmpty
       }
     } catch {
       #expect(left == [])
@@ -166,9 +166,9 @@ extension SentinelServers {
   /// Waits until Sentinel has read from the primary that the replica is ready to take over.
   func replicaIsReady() async throws {
     try await withClient(sentinel.endpoint) { (client: RedisClient) async throws in
-      try await answered {
+      try await eventually {
         let replicas = try await client.send(words("SENTINEL REPLICAS main"))
-        return replicas.elements?.first?.elements?.contains(.string(Array("ok".utf8))) == true ? () : nil
+        return replicas.elements?.first?.elements?.contains(.string(Array("ok".utf8))) == true
       }
     }
   }

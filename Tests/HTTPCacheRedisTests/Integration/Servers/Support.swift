@@ -54,13 +54,14 @@ func withClient<Result>(
   }
 }
 
-/// Asks a server again and again until it has the answer. Nothing announces it: between two questions, the task sleeps
-/// for a millisecond.
+/// Asks a server until it has the answer; see ``eventually(within:_:)``.
 func answered<Answer>(_ ask: () async throws -> Answer?) async throws -> Answer {
-  while true {
-    if let answer = try await ask() { return answer }
-    try await Task.sleep(for: .milliseconds(1))
+  var answer: Answer?
+  try await eventually {
+    answer = try await ask()
+    return answer != nil
   }
+  return try #require(answer)
 }
 
 /// Repeats a command until it has a reply: after a fault, until the connection is back.

@@ -2,6 +2,7 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 import SystemPackage
+import TestSupport
 
 @testable import HTTPCacheStore
 
@@ -20,7 +21,7 @@ struct PartBench {
     opened = try DiskOpening(directory: directory, files: files, hashMask: .max)
       .open(startEmpty: false)
     let options = DiskOptions(
-      segmentSize: nil, largeBodyThreshold: 1 << 20, maximumVariants: 4, sync: sync, writeBuffer: 64 << 10,
+      segmentSize: nil, largeBodyThreshold: 1 << 20, variantsPerKey: 4, sync: sync, writeBuffer: 64 << 10,
       observer: observer)
     context = DiskContext(
       directory: directory, files: files, hasher: opened.hasher, options: options,

@@ -135,7 +135,7 @@ struct FoundationTrapTests {
       .init(fields: [.cacheControl: "max-age=60"], body: String(repeating: "d", count: 50_000))
     } test: { setting async throws in
       for expected in [CachedResponse.Source.network, .hit] {
-        let recorder = Recorder()
+        let recorder = RecordingDelegate()
         let session = URLSession(
           configuration: .caching(with: setting.cache, base: .plain), delegate: recorder,
           delegateQueue: nil)
@@ -211,7 +211,7 @@ struct FoundationTrapTests {
             .resume()
         }
         #expect((error as? URLError)?.code == .unsupportedURL)
-        let recorder = Recorder()
+        let recorder = RecordingDelegate()
         let session = URLSession(
           configuration: .caching(with: setting.cache, base: .plain), delegate: recorder,
           delegateQueue: nil)
@@ -252,7 +252,7 @@ struct FoundationTrapTests {
 }
 
 /// A delegate that writes down what it is told.
-private final class Recorder: NSObject, URLSessionDataDelegate, Sendable {
+private final class RecordingDelegate: NSObject, URLSessionDataDelegate, Sendable {
   struct Record: Sendable {
     var responses: [HTTPURLResponse] = []
     var bytes = 0

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Many concurrent requests of all kinds", .timeLimit(.minutes(10)))
 struct StressTests {
-  /// More requests run in `HTTPCacheURLSessionStressTests`.
+  /// More requests run in ``LongStressTests``.
   @Test("Every answer is correct")
   func everything() async throws {
     try await Setting.with { request in

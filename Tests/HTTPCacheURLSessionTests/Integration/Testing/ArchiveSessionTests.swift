@@ -31,7 +31,7 @@ struct ArchiveSessionTests {
       try await cache.store(HARFile(Array(har.utf8)).responses, freshFor: .seconds(60))
       cache.close()
       cache = try HTTPCache(.init(directory: FilePath(folder.path)))
-      let session = URLSession(configuration: .caching(with: cache, base: .patient))
+      let session = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
       let request = URLRequest(
         url: try #require(URL(string: "https://a.test/")), cachePolicy: .returnCacheDataDontLoad)
       let (data, response) = try await session.data(for: request)
@@ -65,7 +65,8 @@ struct ArchiveSessionTests {
       let recorded = ResponseFolder(folder.path + "/recorded")
       var options = CachingOptions()
       options.middleware = { recorded.recording($0) }
-      let session = URLSession(configuration: .caching(with: cache, options: options, base: .patient))
+      let session = URLSession(
+        configuration: .caching(with: cache, options: options, base: .ephemeral.patient))
       try await body(origin, folder.path + "/recorded", session, cache)
       session.finishTasksAndInvalidate()
       await origin.stop()
@@ -90,7 +91,7 @@ struct ArchiveSessionTests {
       await origin.stop()
       let cache = try makeCache()
       try await cache.store(responses)
-      let offline = URLSession(configuration: .caching(with: cache, base: .patient))
+      let offline = URLSession(configuration: .caching(with: cache, base: .ephemeral.patient))
       #expect(try await load(offline, "/old", .returnCacheDataDontLoad) == "<feed/>")
       offline.finishTasksAndInvalidate()
     }

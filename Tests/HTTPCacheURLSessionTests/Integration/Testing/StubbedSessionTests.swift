@@ -106,7 +106,7 @@ struct StubbedSessionTests {
       .text(
         "\(call.fields[.authorization] ?? "") \(call.fields[.accept] ?? "") \(call.fields[.userAgent] ?? "")")
     }
-    let base = URLSessionConfiguration.patient
+    let base = URLSessionConfiguration.ephemeral.patient
     base.httpAdditionalHeaders = ["authorization": "token", "Accept": "a/a"]
     let configuration = URLSessionConfiguration.stubbed(by: stubs, base: base)
     configuration.httpAdditionalHeaders?["User-Agent"] = "test"
@@ -129,7 +129,7 @@ struct StubbedSessionTests {
     let cache = try makeCache()
     var options = CachingOptions()
     options.shouldIntercept = { $0.url?.query != "bypass" }
-    let caching = URLSessionConfiguration.caching(with: cache, options: options, base: .patient)
+    let caching = URLSessionConfiguration.caching(with: cache, options: options, base: .ephemeral.patient)
     // Twice: the last stubs answer.
     let stubbed = URLSessionConfiguration.stubbed(by: stubs, base: .stubbed(by: others, base: caching))
     let session = URLSession(configuration: stubbed)

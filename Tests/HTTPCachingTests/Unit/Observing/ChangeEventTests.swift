@@ -26,7 +26,7 @@ struct ChangeEventTests {
   @Test("One observer gets the events of requests and of the disk, which fails and works again")
   func disk() async throws {
     try await withTemporaryDirectory { directory in
-      let log = EventLog()
+      let log = Recorder<CacheEvent>()
       var configuration = HTTPCache.Configuration()
       configuration.observe { log.add($0) }
       let cache = HTTPCache(store: try Self.store(in: directory), configuration: configuration)
@@ -35,7 +35,7 @@ struct ChangeEventTests {
       let restore = try cutOff(directory)
       try await Self.store(in: cache) { cache.store.isDiskFailing }
       try await log.reach(.diskFailing)
-      let event = try #require(log.events.first { $0.action == .diskFailing })
+      let event = try #require(log.all.first { $0.action == .diskFailing })
       let cause = try #require(event.cause as? StoreError)
       #expect(event.request == nil && event.reason == nil && event.uri == "")
       #expect(event.description == "the disk fails; responses are kept in memory only: \(cause)")
@@ -43,7 +43,7 @@ struct ChangeEventTests {
       #expect(await iterator.next()?.action == .diskFailing)
       #expect(log.reasons(.forwarded).first == .nothingStored)
       // A cache that opens over the same store learns the state.
-      let second = EventLog()
+      let second = Recorder<CacheEvent>()
       var other = HTTPCache.Configuration()
       other.observe([.diskFailing, .diskRecovered]) { second.add($0) }
       let late = HTTPCache(store: cache.store, configuration: other)
@@ -63,20 +63,20 @@ struct ChangeEventTests {
       let format = directory.appending("format")
       let file = try FileDescriptor.open(format, .writeOnly)
       try file.closeAfter { _ = try file.writeAll([1, 2, 3]) }
-      let log = EventLog()
+      let log = Recorder<CacheEvent>()
       var configuration = HTTPCache.Configuration(diskCapacity: 4 << 20, directory: directory)
       configuration.store.whenUnreadable = .startEmpty
       configuration.observe([.diskDiscarded, .stored]) { log.add($0) }
       let cache = try HTTPCache(configuration)
       defer { cache.close() }
-      #expect(log.events.map(\.action) == [.diskDiscarded])
-      #expect(cache.store.discarded != nil && log.events.first?.cause as? StoreError == cache.store.discarded)
+      #expect(log.all.map(\.action) == [.diskDiscarded])
+      #expect(cache.store.discarded != nil && log.all.first?.cause as? StoreError == cache.store.discarded)
     }
   }
 
   @Test("One observer gets the events of requests and of the shared tier")
   func sharedTier() async throws {
-    let log = EventLog()
+    let log = Recorder<CacheEvent>()
     let fleet = try await SharedFleet(1) { $0.observe { log.add($0) } }
     let node = fleet.nodes[0]
     _ = try await fleet.get(at: 0)
@@ -86,7 +86,7 @@ struct ChangeEventTests {
     await node.step()
     node.tier.fault = .none
     await node.step()
-    let changes = log.events.filter { $0.request == nil }
+    let changes = log.all.filter { $0.request == nil }
     #expect(
       changes.map(\.action) == [
         .outOfStep, .sharedTierAvailable, .inStep, .sharedTierUnavailable, .outOfStep, .sharedTierAvailable,

@@ -46,7 +46,7 @@ extension CrashModel {
       store, nothingIsEvicted: room == .ample && keepsFlushed, keepsPinned: keepsFlushed)
     if store.usage.diskBytes > room.capacity { problems.append("\(store.usage.diskBytes) bytes are used") }
     let name = StoreKey("https://example.com/afterwards")
-    let body = CrashContent.body(7, 100)
+    let body = pattern(7, 100)
     store.insert(
       NewEntry(
         key: name, variant: VariantID(rawValue: 1), metadata: [7], body: body, storedAt: 1000, tiers: .all))

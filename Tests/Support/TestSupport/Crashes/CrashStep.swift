@@ -70,7 +70,7 @@ package enum CrashStep: Hashable, Sendable {
   }
 }
 
-/// The keys, heads and bodies of crash tests; all follow from numbers.
+/// The keys and heads of crash tests; all follow from numbers.
 package enum CrashContent {
   package static let keys = 40
   package static let scopes = 4
@@ -92,20 +92,6 @@ package enum CrashContent {
   /// - Parameter revision: the number of the insert, or of the latest update.
   package static func metadata(number: Int, revision: Int, scope: Int, size: Int) -> [UInt8] {
     Array("\(number) \(revision) \(scope) \(size)".utf8)
-  }
-
-  package static func body(_ number: Int, _ size: Int) -> [UInt8] {
-    let block = (0..<256).map { UInt8(truncatingIfNeeded: $0 &* 37 ^ number &* 101) }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(size + 256)
-    while bytes.count < size {
-      bytes += block
-      // So that no two blocks are alike, nor the same of two entries.
-      bytes[bytes.count - 1] = UInt8(truncatingIfNeeded: bytes.count >> 8)
-      bytes[bytes.count - 2] = UInt8(truncatingIfNeeded: number >> 8)
-    }
-    bytes.removeLast(bytes.count - size)
-    return bytes
   }
 }
 
@@ -135,7 +121,7 @@ package struct CrashEntry: Hashable, Sendable {
       return .wrong
     }
     guard let body = try? entry.body.readAll() else { return .unreadable }
-    return Array(body) == CrashContent.body(content.number, content.size) ? .whole(content) : .wrong
+    return Array(body) == pattern(content.number, content.size) ? .whole(content) : .wrong
   }
 
   /// `nil` unless the entry is whole.

@@ -38,7 +38,7 @@ package struct CrashWorkload {
       let entry = NewEntry(
         key: CrashContent.key(key), variant: VariantID(rawValue: variant),
         metadata: CrashContent.metadata(number: number, revision: number, scope: scope, size: size),
-        body: CrashContent.body(number, size), storedAt: Int64(number) * 1000,
+        body: pattern(number, size), storedAt: Int64(number) * 1000,
         tiers: number.isMultiple(of: 3) ? .disk : .all, scopes: [CrashContent.scope(scope)])
       end(store.insert(entry).id != nil)
     case .update(let number, let by, let key):

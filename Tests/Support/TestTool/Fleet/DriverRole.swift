@@ -23,39 +23,38 @@ struct DriverRole: AsyncParsableCommand {
     guard RedisServer.isInstalled else { throw ValidationError(RedisServer.howToInstall) }
     print("seed \(seed), \(rounds) rounds\(deaf ? ", deaf" : "")")
     let tally = DriverTally()
-    try await RedisServer.with(["appendonly yes", "appendfsync everysec"]) { server in
-      guard case .tcp(host: _, port: let redisPort) = server.address else {
-        throw DriverFailure("Redis has no port")
-      }
-      let site = DriverSite()
-      let origin = try await LoopbackOrigin.start { site.answer($0) }
-      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fleet-\(seed)")
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-      defer { try? FileManager.default.removeItem(at: folder) }
-      var nodes: [Node] = []
-      for number in 0..<3 {
-        nodes.append(
-          Node(
-            line: try await FaultLine(to: redisPort), origin: origin.port,
-            // One of them has a disk, which a restart finds again.
-            directory: number == 0 ? folder.appendingPathComponent("cache").path : nil, isDeaf: deaf))
-      }
-      for node in nodes { try await node.start() }
-      let load = DriverLoad(nodes, site, tally)
-      let traffic = Task { await load.run() }
-      do {
-        var faults = DriverFaults(nodes, server, tally, seed: seed)
-        for round in 1...rounds where tally.violations.isEmpty {
-          try await faults.cause()
-          if round % 20 == 0 { print("round \(round): \(tally)") }
+    try await withTemporaryFolder { folder in
+      try await RedisServer.with(["appendonly yes", "appendfsync everysec"]) { server in
+        guard case .tcp(host: _, port: let redisPort) = server.address else {
+          throw DriverFailure("Redis has no port")
         }
-      } catch {
-        tally.violate("the driver failed: \(error)")
+        let site = DriverSite()
+        let origin = try await LoopbackOrigin.start { site.answer($0) }
+        var nodes: [Node] = []
+        for number in 0..<3 {
+          nodes.append(
+            Node(
+              line: try await FaultLine(to: redisPort), origin: origin.port,
+              // One of them has a disk, which a restart finds again.
+              directory: number == 0 ? folder.appendingPathComponent("cache").path : nil, isDeaf: deaf))
+        }
+        for node in nodes { try await node.start() }
+        let load = DriverLoad(nodes, site, tally)
+        let traffic = Task { await load.run() }
+        do {
+          var faults = DriverFaults(nodes, server, tally, seed: seed)
+          for round in 1...rounds where tally.violations.isEmpty {
+            try await faults.cause()
+            if round % 20 == 0 { print("round \(round): \(tally)") }
+          }
+        } catch {
+          tally.violate("the driver failed: \(error)")
+        }
+        tally.stop()
+        await traffic.value
+        for node in nodes { await node.kill() }
+        await origin.stop()
       }
-      tally.stop()
-      await traffic.value
-      for node in nodes { await node.kill() }
-      await origin.stop()
     }
     print(tally)
     for violation in tally.violations { print("violation: \(violation)") }

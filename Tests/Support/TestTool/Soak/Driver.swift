@@ -5,6 +5,7 @@ import BenchmarkHarness
 import Foundation
 import HTTPCacheRedis
 import Loopback
+import TestSupport
 
 /// What a run is to be.
 struct Plan: Sendable {
@@ -30,15 +31,16 @@ struct Driver {
   func run() async throws -> [String] {
     // A child that died is noticed by what it does not say.
     signal(SIGPIPE, SIG_IGN)
-    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("soak-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: directory) }
+    return try await withTemporaryFolder { folder in
+      try await plan.hasTier ? runWithTier(in: folder.path) : run(in: folder.path, nil)
+    }
+  }
 
-    guard plan.hasTier else { return try await run(in: directory.path, nil) }
-    return try await RedisServer.with { server in
+  private func runWithTier(in directory: String) async throws -> [String] {
+    try await RedisServer.with { server in
       let disturbing = Task { [plan] in try await Self.disturb(server, seed: plan.seed) }
       let result: Result<[String], any Error>
-      do { result = .success(try await run(in: directory.path, server)) } catch { result = .failure(error) }
+      do { result = .success(try await run(in: directory, server)) } catch { result = .failure(error) }
       disturbing.cancel()
       do {
         let count = try await disturbing.value

@@ -12,11 +12,10 @@ import HTTPCacheURLSession
 #endif
 
 private func Options_3() async throws {
-  func options() -> CachingOptions {
+  func sharedOptions() -> CachingOptions {
     var options = CachingOptions()
-    options.lifetime = { request, response in
-      request.url?.host == "config.example.com" && [200, 304].contains(response.statusCode) ? .seconds(600) : nil
-    }
+    options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
+    options.policy = { $0.url?.path.hasPrefix("/archive") == true ? .returnCacheDataElseLoad : nil }
     return options
   }
 }

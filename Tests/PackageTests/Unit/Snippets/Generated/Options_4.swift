@@ -7,15 +7,14 @@
 import Foundation
 import HTTPCacheURLSession
 
-#if canImport(FoundationNetworking)
-  import FoundationNetworking
-#endif
-
 private func Options_4() async throws {
-  func sharedOptions() -> CachingOptions {
-    var options = CachingOptions()
-    options.partition = { $0.value(forHTTPHeaderField: "X-Account") }
-    options.policy = { $0.url?.path.hasPrefix("/archive") == true ? .returnCacheDataElseLoad : nil }
-    return options
+  func showStorage(of cache: HTTPCache) async {
+    print(cache.usage.diskBytes, "bytes on disk,", cache.usage.memoryBytes, "in memory")
+    for await response in cache.storedResponses() where response.diskBytes > 1_000_000 {
+      print(response.targetURL?.path ?? response.url, response.diskBytes, response.storedDate)
+    }
+    if let site = TargetURI(absolute: "https://example.com/") {
+      cache.remove(.origin(of: site))  // O(1); the list has nothing of it from now on
+    }
   }
 }
