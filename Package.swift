@@ -239,7 +239,7 @@ let package = Package(
       cache + [
         "ChildProcesses", .arguments, .product("Histogram", "hdrhistogram-swift", ["Benchmarks"]), .system,
       ]),
-    // An origin server and processes of redis-server on loopback, for the tests and the benchmarks.
+    // Servers and clients on loopback, and processes of redis-server: for `conform`, `warm`, tests and benchmarks.
     library(
       "Loopback",
       http2 + [

@@ -59,7 +59,7 @@ extension Operation {
       for key in keys {
         store.insert(
           NewEntry(
-            key: key, variant: VariantID(rawValue: 1), metadata: metadata, body: body,
+            key: key, variant: Samples.variant, metadata: metadata, body: body,
             storedAt: Samples.now.millisecondsSince1970))
       }
       // Not from the buffer.
@@ -257,7 +257,7 @@ extension Operation {
     let metadata = try Samples.stored().encoded()
     return (0..<mostRuns).map { number in
       NewEntry(
-        key: Samples.key(number), variant: VariantID(rawValue: 1), metadata: metadata, body: Samples.body,
+        key: Samples.key(number), variant: Samples.variant, metadata: metadata, body: Samples.body,
         storedAt: Samples.now.millisecondsSince1970)
     }
   }

@@ -7,6 +7,8 @@ import HTTPTypes
 
 /// What the operations work on: a CDN's answer to a browser, as it often looks.
 enum Samples {
+  /// The variant of all entries. The cache looks for more variants below 1, which is that of an index.
+  static let variant = VariantID(rawValue: 2)
   static let now = Timestamp(secondsSince1970: 1_704_164_650)
   static let cacheControl = "public, max-age=3600, stale-while-revalidate=60"
   static let date = "Tue, 02 Jan 2024 03:04:05 GMT"

@@ -87,6 +87,9 @@ package struct Dataset: Sendable {
     case foundation
   }
 
+  /// The variant of all entries. The cache looks for more variants below 1, which is that of an index (`VariantIndex`).
+  package static let variant = VariantID(rawValue: 2)
+
   package let valueSize: Int
   package let now = SystemCacheClock.shared.now
   package let keys: [StoreKey]

@@ -22,7 +22,7 @@ package final class StoreOnDisk: DiskCache {
 
   package func put(_ key: StoreKey, _ body: [UInt8]) -> Bool {
     let entry = NewEntry(
-      key: key, variant: VariantID(rawValue: 1), metadata: data.head, body: body,
+      key: key, variant: Dataset.variant, metadata: data.head, body: body,
       storedAt: data.now.milliseconds, tiers: .disk)
     return store.insert(entry).id != nil
   }

@@ -37,7 +37,7 @@ final class EngineCache: KeyedCache {
     return byte
   }
 
-  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool { put(key, body, VariantID(rawValue: 1), head) }
+  func put(_ key: StoreKey, _ body: [UInt8]) -> Bool { put(key, body, Dataset.variant, head) }
 
   @inline(__always)
   func put(_ key: StoreKey, _ body: [UInt8], _ variant: VariantID, _ head: [UInt8]) -> Bool {
