@@ -70,10 +70,11 @@ package enum HTTP1Client {
     defer { timer.cancel() }
     return try await connection.executeThenClose { inbound, outbound in
       var answer = Answer()
+      let content = body.isEmpty ? [] : [HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: body)))]
+      // All at once: a server may respond to the head, and close before the next part is written. Its response arrives
+      // even if the write fails.
+      try? await outbound.write(contentsOf: [.head(head)] + content + [.end(nil)])
       do {
-        try await outbound.write(.head(head))
-        if !body.isEmpty { try await outbound.write(.body(.byteBuffer(ByteBuffer(bytes: body)))) }
-        try await outbound.write(.end(nil))
         for try await part in inbound {
           switch part {
           case .head(let head) where head.status.code < 200: answer.interim.append(head)
