@@ -11,7 +11,7 @@ refuse() { # WHAT PATTERN [OPTION…] FOLDER…
   what=$1 pattern=$2
   shift 2
   # grep ends with 1 if it finds nothing, and with 2 if a folder is missing.
-  found=$(grep -rnE --include='*.swift' -e "$pattern" "$@") || [ $? -eq 1 ] || { status=1; return 0; }
+  found=$(grep -rnE --include='*.swift' --exclude-dir=.build -e "$pattern" "$@") || [ $? -eq 1 ] || { status=1; return 0; }
   found=$(printf '%s' "$found" | sed -E '/^[^:]*:[0-9]+: *\/\//d')
   [ -n "$found" ] || return 0
   printf '%s\n%s\n' "$found" "$what" >&2

@@ -52,7 +52,7 @@ __attribute__((constructor)) static void install(void) {
   const char *limit = getenv("HTTPCACHE_TEST_DESCRIPTORS");
   if (!limit) return;
   maximum = atoi(limit);
-  // The programs that tests start are not checked: some write what a test compares.
+  // Programs that tests start are not checked: a test may compare what they write.
   unsetenv("HTTPCACHE_TEST_DESCRIPTORS");
   // Other handlers of the process' end run before it.
   atexit(check_descriptors);

@@ -7,7 +7,7 @@ import HTTPTypes
 
 /// What the operations work on: a CDN's answer to a browser, as it often looks.
 enum Samples {
-  /// The variant of all entries. The cache looks for more variants below 1, which is that of an index.
+  /// The variant of all entries. It is not 1, the variant of an index: the cache would look for more variants.
   static let variant = VariantID(rawValue: 2)
   static let now = Timestamp(secondsSince1970: 1_704_164_650)
   static let cacheControl = "public, max-age=3600, stale-while-revalidate=60"

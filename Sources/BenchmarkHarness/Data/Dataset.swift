@@ -87,7 +87,7 @@ package struct Dataset: Sendable {
     case foundation
   }
 
-  /// The variant of all entries. The cache looks for more variants below 1, which is that of an index (`VariantIndex`).
+  /// The variant of all entries. It is not 1, the variant of an index: the cache would look for more variants.
   package static let variant = VariantID(rawValue: 2)
 
   package let valueSize: Int

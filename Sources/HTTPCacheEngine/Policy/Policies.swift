@@ -9,13 +9,13 @@ public enum RequestCachePolicy: String, Hashable, Sendable, CaseIterable, Codabl
   case reloadIgnoringLocalCacheData
   /// The same. In addition, `Cache-Control: no-cache` and `Pragma: no-cache` tell intermediate caches to do so, too.
   case reloadIgnoringLocalAndRemoteCacheData
-  /// Any stored response, whatever its age and its directives about reuse; the network if there is none.
+  /// Uses any stored response, regardless of its age and its directives. Without one, the request goes to the origin.
   ///
   /// The caller decides this, as in Foundation ("regardless of its age or expiration date"). It goes against RFC 9111
   /// §4.2.4, by which a cache serves nothing stale against `must-revalidate` or `no-cache`. A response that must not be
   /// stored is never in the store.
   case returnCacheDataElseLoad
-  /// The same, but an error if there is none, and never the network.
+  /// Uses any stored response, as `returnCacheDataElseLoad`. Without one, the request fails: it never goes to the origin.
   case returnCacheDataDontLoad
   /// A stored response only after its origin has validated it; without a validator it is refetched. A response that is
   /// fresh and `immutable` counts as validated (RFC 8246 §2).
