@@ -113,6 +113,8 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     connection.maximumSequentialContinuationFrames = listSize / (16 << 10) + 1
     var streams = NIOHTTP2Handler.StreamConfiguration()
     streams.targetWindowSize = Self.window
+    // A browser cancels what its user scrolls past, and a proxy has the requests of many clients, of whom some leave.
+    streams.streamResetFrameRateLimit.maximumCount = isPeerTrusted ? 10_000 : 1000
     return (connection, streams)
   }
 

@@ -13,6 +13,8 @@ final class SentFrames: ChannelOutboundHandler {
   private(set) var hasGoAway = false
   /// The last stream whose head was sent; 0 before the first.
   private(set) var lastHead = 0
+  /// The number of streams that were reset.
+  private(set) var resets = 0
   /// The bytes of content that were sent on each stream whose end was not sent yet.
   private var content: [Int: Int] = [:]
   /// The bytes of the content that follow the header of its frame (RFC 9113 §4.1), in writes of their own.
@@ -40,7 +42,9 @@ final class SentFrames: ChannelOutboundHandler {
       // Most contents are one frame, of which nothing is kept.
       if endsStream { clear(number) } else { content[number, default: 0] += left }
     case 1: lastHead = number
-    case 3: clear(number)
+    case 3:
+      resets += 1
+      clear(number)
     case 7: hasGoAway = true
     default: break
     }

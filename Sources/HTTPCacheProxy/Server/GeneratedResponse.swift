@@ -22,11 +22,15 @@ enum GeneratedResponse {
 
   /// Returns the response to a request that could not be answered (RFC 9110 §15.6.3, §15.6.5; RFC 9209 §2.3).
   static func failure(_ error: any Error, name: String) -> (HTTPResponse, ArraySlice<UInt8>) {
-    switch error {
+    let internalError = "\(name); error=\(OriginError.Kind.proxyInternalError.rawValue)"
+    return switch error {
     // Details of the origin, and of its failure, go only to the proxy's log.
     case let error as OriginError: failure(error, name: name)
-    case let fault as MessageFault: text(fault.status, "\(fault.status): \(fault.reason).")
-    default: text(502, "502: the proxy failed.", proxyStatus: "\(name); error=proxy_internal_error")
+    case let fault as MessageFault:
+      text(
+        fault.status, "\(fault.status): \(fault.reason).",
+        proxyStatus: fault.status == 503 ? internalError : nil)
+    default: text(502, "502: the proxy failed.", proxyStatus: internalError)
     }
   }
 

@@ -38,6 +38,11 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   /// Maximum requests at once on a connection, even if the origin allows more: they share the window of one socket.
   static let streamLimit = 100
+  /// The number of streams that the proxy has reset, because clients left, at which a connection gets no further requests.
+  ///
+  /// Servers end a connection, with all that it carries, whose client resets many streams (CVE-2023-44487): SwiftNIO and Netty
+  /// allow 200 in 30 seconds. The ``streamLimit`` requests in progress may be reset, too.
+  static let resetLimit = 100
   /// Maximum bytes of a response that the origin may send before a reader wants them (RFC 9113 §6.9.2): what a feed holds.
   static let window = BodyFeed.limit
   /// Maximum pieces of content that wait in all streams: a window of each in the segments of a network has 20,000.
@@ -280,6 +285,7 @@ final class OriginHTTP2Connection: ChannelInboundHandler {
 
   /// Records that a stream has ended, whose request may never have been sent.
   func ended(_ stream: OriginStream) {
+    if sent.resets >= Self.resetLimit { retire() }
     if streams.removeValue(forKey: ObjectIdentifier(stream)) != nil { requestEnded() }
   }
 

@@ -247,6 +247,25 @@ struct HTTP2Tests {
 
   // MARK: - Refusals
 
+  @Test("Content for which no memory is left is refused, with what the proxy lacks")
+  func noMemoryForContent() async throws {
+    try await Self.run { _, connection in
+      try await connection.send(ok("taken"))
+      return true
+    } _: { proxy, client in
+      let transit = proxy.proxy.cache.transit
+      let used = transit.passingCapacity / 2
+      transit.change(by: used)
+      let refused = try await client.send(Self.request("/", method: "POST"), body: [[1]])
+      #expect(refused.status == 503)
+      #expect(refused.fields?["proxy-status"] == ["httpcache; error=proxy_internal_error"])
+      // Nor for a reader that has none.
+      #expect(try await client.send(Self.request("/")).status == 200)
+      transit.change(by: -used)
+      #expect(try await client.send(Self.request("/", method: "POST"), body: [[1]]).status == 200)
+    }
+  }
+
   @Test("CONNECT is refused, as are other protocols than web sockets")
   func connect() async throws {
     try await Self.run { _, _ in

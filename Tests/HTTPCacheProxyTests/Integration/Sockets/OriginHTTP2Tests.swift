@@ -489,6 +489,37 @@ struct OriginHTTP2Tests {
     }
   }
 
+  /// SwiftNIO ends a connection that resets more than 200 streams in 30 seconds, and so does the origin here.
+  @Test("Many clients that leave do not end the requests of others")
+  func leavingOften() async throws {
+    let (arrived, left, gate) = (Recorder<String>(), Recorder<Int>(), Gate())
+    try await OriginFixture.run { stream in
+      arrived.add(stream.path)
+      if stream.path == "/left" {
+        await stream.ended()
+        left.add(stream.number)
+        return
+      }
+      if stream.path == "/slow" { await gate.pass() }
+      try await stream.answer("\(stream.connection)", [("cache-control", "no-store")])
+    } _: { (fixture: OriginFixture) in
+      async let slow = fixture.get("/slow")
+      try await arrived.reach(1)
+      for number in 1...210 {
+        _ = try await RawClient.connect(to: fixture.proxy.port).talk { conversation in
+          try await conversation.send("POST /left HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n")
+          try await arrived.reach(1 + number)
+          try await conversation.resetsWhenClosed()
+        }
+        try await left.reach(number)
+      }
+      expect(try await fixture.get("/other"), endsWith: "3")
+      gate.open()
+      expect(try await slow, endsWith: "1")
+      #expect(fixture.connections.all.count == 3)
+    }
+  }
+
   @Test(
     "A response before the end of the request's content reaches the client whole (RFC 9113 §8.1)",
     arguments: [0, 5, 100_000], [true, false])

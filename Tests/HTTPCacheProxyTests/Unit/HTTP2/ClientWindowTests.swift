@@ -18,11 +18,11 @@ struct ClientWindowTests {
     /// The window of each stream, in bytes.
     var window: Int
     /// The room that the client gives to streams, 0 for the connection, before the first second, in bytes.
-    var first: [UInt8: Int] = [:]
+    var first: [Int: Int] = [:]
     /// The streams, 0 for the connection, which get a byte more each second.
-    var opened: Set<UInt8>
+    var opened: Set<Int>
     /// The streams that are given up because the client takes nothing of them.
-    var failing: Set<UInt8>
+    var failing: Set<Int>
 
     var testDescription: String {
       "window \(window), first \(first.sorted { $0.key < $1.key }), opens \(opened.sorted())"
@@ -91,6 +91,27 @@ struct ClientWindowTests {
     }
   }
 
+  @Test(
+    "A client that resets more than 1,000 requests loses its connection, and a proxy in front does not",
+    arguments: [(1000, false), (1001, false), (1001, true)])
+  func resets(count: Int, isTrusted: Bool) async throws {
+    let cache = try await Self.cache()
+    try inOneThread {
+      let client = try Client(cache, window: 65_535, isTrusted: isTrusted)
+      defer { client.finish() }
+      for number in 0..<count {
+        try client.request(2 * number + 1)
+        client.channel.embeddedEventLoop.run()
+        try client.leave(2 * number + 1)
+      }
+      client.channel.embeddedEventLoop.run()
+      let loses = count > 1000 && !isTrusted
+      #expect(client.context.statistics.http2Failures.value == (loses ? 1 : 0))
+      #expect(client.channel.isActive == !loses)
+      #expect(client.context.statistics.streams.value == count)
+    }
+  }
+
   private static func cache() async throws -> HTTPCache {
     try await ConnectionFixture.filledCache(["/long": String(repeating: "a", count: 90_000)])
   }
@@ -105,18 +126,16 @@ struct ClientWindowTests {
     /// - Parameters:
     ///   - window: of each stream, in bytes.
     ///   - requests: the streams.
-    init(_ cache: HTTPCache, window: Int, requests: [UInt8]) throws {
+    init(_ cache: HTTPCache, window: Int, requests: [Int] = [], isTrusted: Bool = false) throws {
       let loop = EmbeddedEventLoop()
       context = try ProxyContext.embedded(on: loop, cache: cache) { $0.timeouts.stall = .seconds(5) }
       channel = EmbeddedChannel(loop: loop)
       let forwarder = Forwarder(IPAddress("127.0.0.1"), context.settings.value)
       connection = try ClientHTTP2Connection.add(
-        to: channel, context, client: .init(forwarder: forwarder, isPeerTrusted: false), log: nil)
+        to: channel, context, client: .init(forwarder: forwarder, isPeerTrusted: isTrusted), log: nil)
       channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
       try send(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + WireFrame.settings(window: window).bytes)
-      for stream in requests {
-        try send(WireFrame(type: 1, flags: 5, stream: stream, payload: ClientWindowTests.request).bytes)
-      }
+      for stream in requests { try request(stream) }
       loop.run()
       // As over a socket: a stream gets the frames that it reads.
       for stream in connection.streams.values {
@@ -126,12 +145,20 @@ struct ClientWindowTests {
 
     private func send(_ bytes: [UInt8]) throws { try channel.writeInbound(ByteBuffer(bytes: bytes)) }
 
-    func open(_ stream: UInt8, by count: Int) throws {
+    func request(_ stream: Int) throws {
+      try send(WireFrame(type: 1, flags: 5, stream: stream, payload: ClientWindowTests.request).bytes)
+    }
+
+    func leave(_ stream: Int) throws {
+      try send(WireFrame(type: 3, stream: stream, payload: [0, 0, 0, 8]).bytes)
+    }
+
+    func open(_ stream: Int, by count: Int) throws {
       try send(WireFrame.opening(stream, by: count).bytes)
     }
 
     /// Returns the streams that were reset.
-    func reset() throws -> Set<UInt8> {
+    func reset() throws -> Set<Int> {
       while let data = try channel.readOutbound(as: IOData.self) {
         if case .byteBuffer(let bytes) = data { received += bytes.readableBytesView }
       }

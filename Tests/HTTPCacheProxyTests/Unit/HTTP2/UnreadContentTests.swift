@@ -16,7 +16,7 @@ struct UnreadContentTests {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
   }
 
-  private static func frame(_ type: UInt8, stream: UInt8, size: Int) -> [UInt8] {
+  private static func frame(_ type: UInt8, stream: Int, size: Int) -> [UInt8] {
     WireFrame(type: type, stream: stream, payload: Array(repeating: 0, count: size)).bytes
   }
 
@@ -25,10 +25,10 @@ struct UnreadContentTests {
     try inOneThread {
       let unread = UnreadContent(limit: 100, preface: 0, headPieces: 40)
       let channel = EmbeddedChannel(handlers: [unread, Sink()])
-      func send(_ type: UInt8, _ stream: UInt8, _ size: Int) throws {
+      func send(_ type: UInt8, _ stream: Int, _ size: Int) throws {
         try channel.writeInbound(ByteBuffer(bytes: Self.frame(type, stream: stream, size: size)))
       }
-      for stream: UInt8 in [1, 3] { try send(1, stream, 5) }
+      for stream in [1, 3] { try send(1, stream, 5) }
       for _ in 0..<20 { try send(0, 3, 1) }
       #expect(!unread.isExcessive && unread.fullest == 3)
       try send(1, 5, 0)
@@ -46,7 +46,7 @@ struct UnreadContentTests {
       var excess = 0
       unread.onExcess = { excess += 1 }
       let channel = EmbeddedChannel(handlers: [unread, Sink()])
-      for stream: UInt8 in [0, 1, 3] {
+      for stream in [0, 1, 3] {
         for _ in 0..<(stream == 3 ? 1 : 100) {
           try channel.writeInbound(ByteBuffer(bytes: Self.frame(type, stream: stream, size: 4)))
         }

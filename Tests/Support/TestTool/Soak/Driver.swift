@@ -21,6 +21,8 @@ struct Plan: Sendable {
   var hasTier: Bool
   /// The numbers of the entry points.
   var entryPoints: [Int]
+  /// Whether the proxies log to standard error.
+  var isVerbose: Bool
 }
 
 /// Starts the origin and the entry points, lets the clients run, looks at the entry points now and then, and judges.
@@ -144,6 +146,7 @@ struct Driver {
         last = try await entryPoint.sample(at: time)
       }
       put(last.row(entryPoint.name + " end"))
+      entryPoint.tally.judgeCut(leftBehind: last.values[.left] ?? 0)
       problems += entryPoint.sizes.atRest.exceeded([last]).map { "\(entryPoint.name): at rest, \($0)" }
     }
     return problems

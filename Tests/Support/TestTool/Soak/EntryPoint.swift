@@ -46,6 +46,7 @@ final class EntryPoint {
       "--memory", "\(plan.memory)",
     ]
     if usesHTTP2 { arguments.append("--origin-http2") }
+    if kind == .proxy, plan.isVerbose { arguments.append("--verbose") }
     if number % 2 == 1 { arguments += ["--directory", "\(directory)/\(number)"] }
     if kind.sharesTier, let tier { arguments += ["--shared", tier] }
     if kind.runsClients {

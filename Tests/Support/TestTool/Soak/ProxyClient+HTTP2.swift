@@ -39,8 +39,7 @@ extension ProxyClient {
     } catch let failure as Exchange.Failure {
       throw failure
     } catch {
-      if ContinuousClock.now - start >= patience { throw exchange.failure("no answer within \(patience)") }
-      guard exchange.cell.mayFail else { throw exchange.failure("ended early: \(error)") }
+      try ended(exchange, error, since: start)
     }
   }
 

@@ -76,10 +76,18 @@ struct ProxyClient: Sendable {
     } catch let failure as Exchange.Failure {
       throw failure
     } catch {
-      if ContinuousClock.now - start >= patience { throw exchange.failure("no answer within \(patience)") }
-      guard exchange.cell.mayFail else { throw exchange.failure("ended early: \(error)") }
+      try ended(exchange, error, since: start)
       return false
     }
+  }
+
+  /// Judges a response that ended early.
+  func ended(_ exchange: Exchange, _ error: any Error, since start: ContinuousClock.Instant) throws {
+    if ContinuousClock.now - start >= patience { throw exchange.failure("no answer within \(patience)") }
+    if exchange.cell.mayFail { return }
+    let failure = exchange.failure("ended early: \(error)")
+    guard exchange.cell.size == Cell.large else { throw failure }
+    tally.cutOff(failure.description)
   }
 
   private func send(_ exchange: Exchange, _ output: NIOAsyncChannelOutboundWriter<ByteBuffer>) async throws {

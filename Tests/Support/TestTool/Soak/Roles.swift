@@ -73,6 +73,7 @@ struct ProxyRole: AsyncParsableCommand {
   static let configuration = CommandConfiguration(commandName: "proxy", shouldDisplay: false)
   @OptionGroup var options: EntryPointOptions
   @Flag(help: "Use HTTP/2 with the origin.") var originHttp2 = false
+  @Flag(help: "Log all of the proxy to standard error.") var verbose = false
 
   func run() async throws {
     var configuration = ProxyConfiguration(
@@ -86,8 +87,7 @@ struct ProxyRole: AsyncParsableCommand {
     if originHttp2 { configuration.origin.http2 = .always }
     configuration.origin.limits.idleConnections = EntryPointSizes.idleOriginConnections
     let cache = try options.cache(.shared)
-    let proxy = CachingProxy(
-      configuration, cache: cache, logger: Logger(label: "soak") { _ in SwiftLogNoOpLogHandler() })
+    let proxy = CachingProxy(configuration, cache: cache, logger: logger)
     let running = Task { try await proxy.run() }
     put("port=\(await proxy.endpoints()?.first?.port ?? 0)")
     for await command in commands() where command == "report" { put([Column: Int].inside(cache).line) }
@@ -95,6 +95,13 @@ struct ProxyRole: AsyncParsableCommand {
     try await running.value
     cache.close()
     options.removeDirectory()
+  }
+
+  private var logger: Logger {
+    guard verbose else { return Logger(label: "soak") { _ in SwiftLogNoOpLogHandler() } }
+    var logger = Logger(label: "soak") { StreamLogHandler.standardError(label: $0) }
+    logger.logLevel = .debug
+    return logger
   }
 }
 

@@ -20,6 +20,8 @@ enum Column: String, CaseIterable, Sendable {
   /// How often a look at the entry point, each millisecond, met a writer: those of a session live for a moment, and no report of a
   /// short run need meet one.
   case writing
+  /// Readers that were left behind so far: others read the same content much faster, and there was no memory to keep it.
+  case left
   /// Responses that were found in the shared tier so far.
   case tier
   /// Requests so far, and cells of the matrix that were drawn so far.
@@ -72,6 +74,7 @@ extension [Column: Int] {
     values[.writing] = WriterWatch.shared.meetings
     let usage = cache.store.usage
     (values[.memory], values[.disk]) = (usage.memoryBytes, usage.diskBytes)
+    values[.left] = cache.transit.leftBehind
     values[.tier] = cache.sharedTierStatistics?.hits
     return values
   }

@@ -40,6 +40,7 @@ struct Soak: AsyncParsableCommand {
         "Entry point to test, by number: \(EntryPoint.names.enumerated().map { "\($0.offset) \($0.element)" }.joined(separator: ", ")). May be repeated (default: all)."
     )
     var entryPoint: [Int] = []
+    @Flag(help: "Let the proxies log to standard error, with the reason of each failure.") var verbose = false
 
     #if DEBUG
       private static let defaultClients = 16
@@ -60,7 +61,8 @@ struct Soak: AsyncParsableCommand {
       let plan = Plan(
         seconds: seconds, seed: seed ?? UInt64.random(in: 0..<1 << 32), clients: clients, silence: silence,
         memory: memory, hasTier: redis,
-        entryPoints: entryPoint.isEmpty ? Array(EntryPoint.names.indices) : entryPoint)
+        entryPoints: entryPoint.isEmpty ? Array(EntryPoint.names.indices) : entryPoint,
+        isVerbose: verbose)
       put("seed \(plan.seed), \(Int(seconds)) seconds, \(Cell.count) cells in the matrix")
       let problems = try await Driver(plan: plan).run()
       put(problems.isEmpty ? "passed" : "failed: " + problems.joined(separator: "; "))

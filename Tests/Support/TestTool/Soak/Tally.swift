@@ -8,6 +8,8 @@ final class Tally: Sendable {
   private let requestCount = Atomic(0)
   private let stopped = Atomic(false)
   private let failed = Mutex<(count: Int, first: [String])>((0, []))
+  /// The large responses that ended early, which readers that were left behind explain.
+  private let cut = Mutex<[String]>([])
   private let start = ContinuousClock.now
 
   var requests: Int { requestCount.load(ordering: .relaxed) }
@@ -28,8 +30,19 @@ final class Tally: Sendable {
   func count() { requestCount.wrappingAdd(1, ordering: .relaxed) }
 
   /// Failures of one moment have one cause, so each says how many seconds after the start it came.
-  func fail(_ text: String) {
-    add("after \(Int((ContinuousClock.now - start) / .seconds(1))) s: \(text)")
+  func fail(_ text: String) { add(timed(text)) }
+
+  private func timed(_ text: String) -> String {
+    "after \(Int((ContinuousClock.now - start) / .seconds(1))) s: \(text)"
+  }
+
+  /// Records a large response that ended early.
+  func cutOff(_ text: String) { cut.withLock { $0.append(timed(text)) } }
+
+  /// Fails the large responses that ended early if they are more than the readers that the cache left behind.
+  func judgeCut(leftBehind: Int) {
+    let cut = cut.withLock { $0 }
+    if cut.count > leftBehind { for text in cut { add(text) } }
   }
 
   /// Adds a failure that another process has reported, with its time.
