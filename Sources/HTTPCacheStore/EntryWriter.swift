@@ -21,6 +21,8 @@ public final class EntryWriter: Sendable {
     var blocks = ContentBlocks()
     /// The body, once it is large.
     var file: BodyFileWriter?
+    /// Whether the file was published or removed with an entry. It stays readable.
+    var isFileGiven = false
     var isInMemory = true
     /// Whether the body is large, and in memory because the disk fails.
     var avoidsDisk = false
@@ -28,7 +30,7 @@ public final class EntryWriter: Sendable {
     var count = 0
     /// Set as soon as the writer accepts no more bytes.
     var outcome: InsertOutcome?
-    /// The body was published, taken or discarded, so the writer can no longer read it.
+    /// The body was published from memory, taken or discarded, so the writer can no longer read it.
     var isOver = false
   }
 
@@ -123,15 +125,13 @@ public final class EntryWriter: Sendable {
   /// - Parameters:
   ///   - metadata: as for ``commit(metadata:)``.
   ///   - isOvertaken: as for ``CacheStore/insert(_:unlessRemovedSince:unless:)``. It must not use this writer.
-  ///   - keepsContent: whether the content of an overtaken entry stays readable, so that another entry can use it. It
-  ///     is discarded when the writer is deallocated or cancelled.
+  ///   - keepsContent: whether the content of an overtaken entry stays readable also if it is in memory, so that another
+  ///     entry can use it.
   @discardableResult
   package func commit(
     metadata: [UInt8]?, unless isOvertaken: ((StoredEntry) -> Bool)?, keepsContent: Bool = false
   ) -> InsertOutcome {
     state.withLock { state in
-      var isOver = true
-      defer { if isOver { end(&state) } }
       if let outcome = state.outcome { return outcome }
       if let metadata { state.entry.metadata = metadata }
       if metadata == nil, let expectedLength, expectedLength != state.count {
@@ -139,19 +139,22 @@ public final class EntryWriter: Sendable {
       }
       if let refusal = objection(to: state.entry, count: state.count) { return refuse(refusal, &state) }
       state.entry.body = state.blocks.takeAll()
+      // A copy: its end is then still in memory here, and need not be found in the file.
+      var file = state.file
       let outcome =
         if let isOvertaken {
-          store.publish(state.entry, file: &state.file, token: token, unless: isOvertaken)
+          store.publish(state.entry, file: &file, token: token, unless: isOvertaken)
         } else {
-          store.publish(state.entry, file: &state.file, token: token)
+          store.publish(state.entry, file: &file, token: token)
         }
+      state.isFileGiven = file == nil
+      state.isOver = state.file == nil
+      defer { state.entry.body = [] }
       if keepsContent, outcome.refusal?.reason == .overtaken {
-        isOver = false
-        // A streamed body is in the file still.
-        if state.file == nil {
+        if state.isOver {
           state.blocks = ContentBlocks()
           state.blocks.append(state.entry.body[...])
-          state.entry.body = []
+          state.isOver = false
         }
         return outcome
       }
@@ -176,7 +179,7 @@ public final class EntryWriter: Sendable {
     }
   }
 
-  /// Discards what was written. After a commit it has no effect.
+  /// Discards what was written. A committed entry stays.
   public func cancel() {
     state.withLock { state in
       if state.outcome == nil { refuse(InsertRefusal(.cancelled), &state) }
@@ -184,16 +187,16 @@ public final class EntryWriter: Sendable {
     }
   }
 
-  /// Reads the bytes added so far, before they are an entry. May block on the disk.
+  /// Reads the bytes added so far. May block on the disk.
   ///
-  /// What was added before ``append(_:)-(ArraySlice<UInt8>)`` returned `false` stays readable until ``commit()``,
-  /// ``cancel()``, or the end of the writer.
+  /// What was added before ``append(_:)-(ArraySlice<UInt8>)`` returned `false` stays readable until ``cancel()``, or the end of
+  /// the writer. So does a committed body in a file, also when its entry was refused, or is no longer stored.
   ///
   /// - Parameters:
   ///   - offset: where to begin, in bytes from the start of the body.
   ///   - maximumCount: maximum bytes to read; at most 64 KiB come at once.
   /// - Returns: the bytes; empty if there are none yet. `nil` if nothing can be read here any more: the entry is
-  ///   committed or cancelled, or its written bytes are unreadable.
+  ///   committed in memory or cancelled, or its written bytes are unreadable.
   package func read(from offset: Int, upTo maximumCount: Int) -> ArraySlice<UInt8>? {
     // The disk is read outside of the lock, so that a slow reader delays neither the writer nor another reader.
     let found = state.withLock { state -> (location: BodyFileWriter.Location, count: Int)? in
@@ -270,8 +273,7 @@ public final class EntryWriter: Sendable {
   /// Whether the body is in memory, not in a file.
   package var isInMemory: Bool { state.withLock { $0.isInMemory } }
 
-  /// Why the writer accepts no more bytes, if it refused them. ``commit()`` returns the same refusal, and ends the
-  /// reading.
+  /// Why the writer accepts no more bytes, if it refused them. ``commit()`` returns the same refusal.
   package var refusal: InsertRefusal? { state.withLock { $0.outcome?.refusal } }
 
   /// Why an entry cannot be stored with this many bytes, or with as many as were announced. The writer refuses such an
@@ -313,9 +315,9 @@ public final class EntryWriter: Sendable {
     return outcome
   }
 
-  /// Discards the body. A file that belongs to an entry is no longer this writer's, and stays.
+  /// Discards the body, but not a file that is no longer this writer's.
   private func end(_ state: inout State) {
-    state.file?.discard()
+    if !state.isFileGiven { state.file?.discard() }
     state.file = nil
     state.blocks = ContentBlocks()
     state.entry.body = []

@@ -200,8 +200,7 @@ extension OriginExchange {
         }
       }
     } catch {
-      guard let writer = transfer.takeWriter() else { return }
-      writer.cancel()
+      guard transfer.takeWriter() != nil else { return }
       giveUp(Refused(.storeFailed))
     }
   }

@@ -171,7 +171,6 @@ extension OriginExchange {
   func keepBeginning(_ writer: EntryWriter, _ error: any Error) async -> EntryID? {
     let isContradictory = error as? HTTPCacheError == .incompleteContent
     guard !isContradictory, let stored = outcome.incomplete(after: Int64(received)) else {
-      writer.cancel()
       refuse(Refused(.incompleteContent))
       return nil
     }

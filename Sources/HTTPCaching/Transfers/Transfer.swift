@@ -13,7 +13,7 @@ import HTTPCacheStore
 /// the window contains all of it, and the entry's writer gets it at the end. A large body goes to the writer's file as
 /// it arrives, and the window contains the latest ``lead`` bytes. If the content is not stored, the window contains the
 /// bytes that slow readers have not read, as far as the budget allows. After the last write, slow readers read the
-/// stored entry.
+/// stored entry, or go on with the file, whether its entry was stored or not.
 ///
 /// **Pace.** The content may run ahead of the *fastest* reader by ``lead``, or less while little of the budget is free.
 /// A reader that does not read never sets the pace of others: of content that is stored it reads the stored bytes later;
@@ -333,9 +333,10 @@ final class Transfer: Sendable {
     trim(&state)
   }
 
-  /// Whether a reader is so far behind that it should read the stored entry.
+  /// Whether a reader is so far behind that it should read the stored entry. A file has its content without one.
   var hasLaggards: Bool {
     state.withLock { state in
+      if case .remains = state.keeper { return false }
       let allowance = budget.allowance(upTo: Self.lead)
       return state.readers.values.contains {
         $0.position < state.window.start || state.end - $0.position > allowance
@@ -467,7 +468,7 @@ final class Transfer: Sendable {
   private enum Step {
     case chunk(ArraySlice<UInt8>, CheckedContinuation<Void, Never>?)
     /// To be read from a file, or from an entry.
-    case stored(Keeper, Range<Int>, isOver: Bool)
+    case stored(Keeper, Range<Int>)
     case end(Result<Void, any Error>)
     case wait
   }
@@ -481,7 +482,7 @@ final class Transfer: Sendable {
     let end = state.readersEnd ?? state.end
     if position >= end { return state.result.map { .end($0) } ?? .wait }
     guard position >= state.window.start else {
-      return .stored(state.keeper, position..<end, isOver: state.result != nil)
+      return .stored(state.keeper, position..<end)
     }
     let chunk = state.window.read(from: position, upTo: end - position)
     return .chunk(chunk, advance(reader, by: chunk.count, &state))
@@ -502,8 +503,8 @@ final class Transfer: Sendable {
   /// Returns the next chunk for a reader, or `nil` after the last.
   ///
   /// - Throws: the error that was passed to ``finish(_:entry:)``; `HTTPCacheError.leftBehind` if the reader was so far
-  ///   behind the fastest that its next bytes were dropped; `HTTPCacheError.incompleteContent` if they cannot be read
-  ///   from the store; `CancellationError` if the reader was removed.
+  ///   behind the fastest that its next bytes were dropped, or cannot be read from the store; `CancellationError` if the
+  ///   reader was removed.
   func next(_ reader: ReaderID) async throws -> ArraySlice<UInt8>? {
     while true {
       switch state.withLock({ step(reader, &$0) }) {
@@ -513,15 +514,14 @@ final class Transfer: Sendable {
       case .end(let result):
         try result.get()
         return nil
-      case .stored(let keeper, let range, let isOver):
-        if let chunk = await Self.read(keeper, range), !chunk.isEmpty {
-          state.withLock { advance(reader, by: chunk.count, &$0) }?.resume()
-          return chunk
+      case .stored(let keeper, let range):
+        guard let chunk = await Self.read(keeper, range), !chunk.isEmpty else {
+          throw HTTPCacheError.leftBehind
         }
-        if isOver || !mayBecomeEntry { throw HTTPCacheError.incompleteContent }
-        _ = try await wait(reader, forEntry: true)
+        state.withLock { advance(reader, by: chunk.count, &$0) }?.resume()
+        return chunk
       case .wait:
-        if let chunk = try await wait(reader, forEntry: false) { return chunk }
+        if let chunk = try await wait(reader) { return chunk }
       }
     }
   }
@@ -538,28 +538,13 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Whether bytes that could not be read from the writer's file may now be in an entry, which ``finish(_:entry:)``
-  /// will pass.
-  private var mayBecomeEntry: Bool {
-    state.withLock { state in
-      switch state.keeper {
-      // The writer still has this file, so the read failed for another reason.
-      case .file: false
-      case .remains: state.isEnding
-      case .none, .window, .entry: true
-      }
-    }
-  }
-
   /// Waits for the next chunk, which it returns, or for the result. It returns at once if either is available.
-  ///
-  /// - Parameter forEntry: whether the reader is slow, and waits only for the entry.
-  private func wait(_ reader: ReaderID, forEntry: Bool) async throws -> ArraySlice<UInt8>? {
+  private func wait(_ reader: ReaderID) async throws -> ArraySlice<UInt8>? {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let isReady = state.withLock { state in
           guard let position = state.readers[reader]?.position, state.result == nil,
-            forEntry ? position < state.window.start : position >= (state.readersEnd ?? state.end)
+            position >= (state.readersEnd ?? state.end)
           else { return true }
           state.readers[reader]?.waiting = continuation
           return false

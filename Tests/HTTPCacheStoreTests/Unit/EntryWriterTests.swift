@@ -44,8 +44,46 @@ struct EntryWriterTests {
     #expect(readAll(writer) == body)
     #expect(writer.read(from: -1, upTo: 1) == nil && writer.read(from: 1 << 40, upTo: 1) == [])
     #expect(writer.commit().id != nil)
-    #expect(writer.read(from: 0, upTo: 1) == nil && !writer.isInMemory)
     #expect(try store.lookup(key(1)).first?.body.readAll().elementsEqual(body) == true)
+  }
+
+  /// What becomes of an entry that was written.
+  enum End: CaseIterable { case stored, removed, refused, overtaken }
+
+  @Test(
+    "A file stays readable whatever becomes of its entry, and takes no room for that",
+    arguments: End.allCases, [1000, 65_536, 700_001])
+  func committed(_ end: End, size: Int) throws {
+    let store = try CacheStore(scratch.configuration(memory: 8 << 20, disk: 16 << 20))
+    let writer = store.makeWriter(
+      key: key(1), variant: one, metadata: [], storedAt: 0,
+      unlessRemovedSince: store.removalToken(for: key(1)))
+    let body = pattern(1, size)
+    #expect(writer.append(body[...]))
+    let isFile = size > 100_000
+    #expect(writer.isInMemory != isFile)
+    switch end {
+    case .stored: #expect(writer.commit().id != nil)
+    case .removed:
+      #expect(writer.commit().id != nil)
+      store.remove(key(1))
+    case .refused:
+      store.remove(key(1))
+      #expect(writer.commit().refusal?.reason == .removedSince)
+    case .overtaken:
+      #expect(store.insert(entry(key(1))).id != nil)
+      #expect(writer.commit(metadata: nil, unless: { _ in true }).refusal?.reason == .overtaken)
+    }
+    for _ in 0..<2 { #expect(readAll(writer) == (isFile ? body : nil)) }
+    let isKept = end == .stored
+    #expect(store.lookup(key(1)).isEmpty == (end == .removed || end == .refused))
+    if end != .overtaken {
+      #expect(try scratch.names.contains { $0.hasPrefix("body-") } == (isKept && isFile))
+    }
+    writer.cancel()
+    #expect(writer.read(from: 0, upTo: 1) == nil)
+    #expect(try scratch.names.contains { $0.hasPrefix("body-") } == (isKept && isFile))
+    if isKept { #expect(try store.lookup(key(1)).first?.body.readAll().elementsEqual(body) == true) }
   }
 
   /// How a writer comes to refuse what is added.
@@ -110,7 +148,9 @@ struct EntryWriterTests {
     #expect(readAll(writer, upTo: 50_000) == Array(body[..<size]))
     if refusal != .tooLargeInMemory { #expect(try scratch.totalBytes <= store.usage.diskBytes) }
     #expect(writer.commit().refusal?.reason == expected)
-    #expect(writer.read(from: 0, upTo: 1) == nil && writer.isInMemory != isLarge)
+    #expect(readAll(writer) == Array(body[..<size]) && writer.isInMemory != isLarge)
+    writer.cancel()
+    #expect(writer.read(from: 0, upTo: 1) == nil)
     others.removeAll()
     #expect(store.statistics.refusals >= refusals + 1 && store.lookup(key(1)).isEmpty)
     if refusal != .closed, refusal != .tooLargeInMemory {

@@ -85,6 +85,37 @@ struct SharedTransferTests {
   }
 
   @Test(
+    "A slow reader gets all of a response whose target is removed, before or after its end",
+    .timeLimit(.minutes(5)), arguments: [false, true], [false, true])
+  func removed(isOnDisk: Bool, atEnd: Bool) async throws {
+    try await withTemporaryDirectory { directory in
+      let cache = try HTTPCache(
+        .init(
+          kind: .shared, memoryCapacity: isOnDisk ? 0 : 64 << 20, diskCapacity: 64 << 20,
+          directory: isOnDisk ? directory : nil))
+      let (chunks, source) = ByteStream.makeStream()
+      let content = contentBytes(4_000_001)
+      let transport = Self.origin(
+        chunks, fields: [.cacheControl: "max-age=86400"], length: content.count)
+      let leader = try await cache.respond(to: Self.request, transport: transport)
+      var leaders = leader.body.makeAsyncIterator()
+      source.yield(content[..<1_000_000])
+      _ = try await leaders.next()
+      let slow = try await cache.respond(to: Self.request, transport: transport)
+      #expect(slow.cacheStatus.isCollapsed == true)
+      if !atEnd { cache.remove(.target(of: Self.request)) }
+      source.yield(content[1_000_000...])
+      source.finish()
+      while try await leaders.next() != nil {}
+      try await cache.fetches.emptied()
+      if atEnd { cache.remove(.target(of: Self.request)) }
+      #expect(try await slow.body.collect(upTo: .max).elementsEqual(content))
+      #expect(cache.transit.used == 0)
+      cache.close()
+    }
+  }
+
+  @Test(
     "A late reader gets the same error as the others when the transfer ends early", .timeLimit(.minutes(5)))
   func growingBroken() async throws {
     struct Broken: Error {}

@@ -24,6 +24,7 @@ extension ProxyClient {
 
   private func perform(_ exchange: Exchange, _ client: HTTP2Client) async throws {
     let start = ContinuousClock.now
+    var received = 0
     defer { tally.count() }
     do {
       let stream = try await client.openForReading()
@@ -33,13 +34,13 @@ extension ProxyClient {
       defer { alarm.cancel() }
       try await stream.executeThenClose { inbound, outbound in
         try await send(exchange, outbound)
-        try await receive(exchange, inbound)
+        try await receive(exchange, inbound, &received)
       }
     } catch is Left {
     } catch let failure as Exchange.Failure {
       throw failure
     } catch {
-      try ended(exchange, error, since: start)
+      try ended(exchange, error, since: start, received)
     }
   }
 
@@ -60,7 +61,8 @@ extension ProxyClient {
   }
 
   private func receive(
-    _ exchange: Exchange, _ inbound: NIOAsyncChannelInboundStream<HTTP2Frame.FramePayload>
+    _ exchange: Exchange, _ inbound: NIOAsyncChannelInboundStream<HTTP2Frame.FramePayload>,
+    _ received: inout Int
   ) async throws {
     var (status, isWhole) = (0, false)
     var check: ContentCheck?
@@ -77,7 +79,10 @@ extension ProxyClient {
         check = ContentCheck(exchange, expected, status: status)
       case .data(let data):
         isWhole = data.endStream
-        if case .byteBuffer(let bytes) = data.data { try await check?.take(bytes) }
+        if case .byteBuffer(let bytes) = data.data {
+          received += bytes.readableBytes
+          try await check?.take(bytes)
+        }
       default: break
       }
       if isWhole { break }

@@ -58,6 +58,7 @@ struct ProxyClient: Sendable {
   ) async throws -> Bool {
     if reader.hasRest { throw exchange.failure("bytes before the request, after the last response") }
     let start = ContinuousClock.now
+    var received = 0
     let alarm = channel.eventLoop.scheduleTask(in: .nanoseconds(Int64(patience / .nanoseconds(1)))) {
       channel.close(promise: nil)
     }
@@ -67,7 +68,7 @@ struct ProxyClient: Sendable {
     }
     do {
       try await send(exchange, output)
-      return try await receive(exchange, &reader, channel)
+      return try await receive(exchange, &reader, channel, &received)
     } catch is Left {
       if exchange.detail % 2 == 0 { await channel.reset() }
       return false
@@ -76,16 +77,22 @@ struct ProxyClient: Sendable {
     } catch let failure as Exchange.Failure {
       throw failure
     } catch {
-      try ended(exchange, error, since: start)
+      try ended(exchange, error, since: start, received)
       return false
     }
   }
 
   /// Judges a response that ended early.
-  func ended(_ exchange: Exchange, _ error: any Error, since start: ContinuousClock.Instant) throws {
-    if ContinuousClock.now - start >= patience { throw exchange.failure("no answer within \(patience)") }
+  ///
+  /// - Parameter received: the bytes of its content that arrived.
+  func ended(
+    _ exchange: Exchange, _ error: any Error, since start: ContinuousClock.Instant, _ received: Int
+  ) throws {
+    if ContinuousClock.now - start >= patience {
+      throw exchange.failure("no answer within \(patience), but \(received) bytes of it")
+    }
     if exchange.cell.mayFail { return }
-    let failure = exchange.failure("ended early: \(error)")
+    let failure = exchange.failure("ended early, after \(received) bytes: \(error)")
     guard exchange.cell.size == Cell.large else { throw failure }
     tally.cutOff(failure.description)
   }
@@ -109,10 +116,9 @@ struct ProxyClient: Sendable {
   /// The client wants no more of the response.
   struct Left: Error {}
 
-  private func receive(_ exchange: Exchange, _ reader: inout MessageReader, _ channel: any Channel)
-    async throws
-    -> Bool
-  {
+  private func receive(
+    _ exchange: Exchange, _ reader: inout MessageReader, _ channel: any Channel, _ received: inout Int
+  ) async throws -> Bool {
     var status = 0
     var head = MessageHead(line: [])
     repeat {
@@ -131,7 +137,10 @@ struct ProxyClient: Sendable {
 
     if hasContent {
       var check = ContentCheck(exchange, expected, status: status)
-      try await reader.content(framing ?? .close) { try await check.take($0) }
+      try await reader.content(framing ?? .close) {
+        received += $0.readableBytes
+        try await check.take($0)
+      }
       try check.end()
     }
     return fields["connection"] != "close" && (framing != nil || !hasContent)
