@@ -8,9 +8,16 @@ import NIOCore
 /// Content that is not wanted yet waits in the channel of its stream, within its window: a piece for each DATA frame, or for each
 /// part of a frame that arrives by itself. A piece of one byte takes more than a hundred there, so a window of 64 KB could take
 /// 7 MB. `NIOHTTP2Handler` counts empty frames only.
+///
+/// `NIOHTTP2Handler` copies what it gets behind what it has not yet understood, into one buffer, whose size never decreases. A piece
+/// that waits keeps that buffer, and what comes next gets another one, as large. So it gets whole frames, one at a time if they are
+/// large, and never a part of a header: a soak test then takes up to 108 MB, and not 154.
 final class UnreadContent: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
+
+  /// Maximum bytes that are passed on at a time: the largest frame, as no setting allows larger ones (§6.5.2).
+  static let part = 9 + 16_384
 
   /// Maximum pieces that wait on a connection.
   let limit: Int
@@ -50,6 +57,13 @@ final class UnreadContent: ChannelInboundHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var bytes = unwrapInboundIn(data)
+    var part = bytes
+    // Passes on what precedes the next byte, but for the last so many bytes.
+    func pass(but last: Int) {
+      let count = part.readableBytes - bytes.readableBytes - last
+      guard count > 0, let passed = part.readSlice(length: count) else { return }
+      context.fireChannelRead(wrapInboundOut(passed))
+    }
     while bytes.readableBytes > 0 {
       if left > 0 {
         let count = Swift.min(left, bytes.readableBytes)
@@ -59,21 +73,34 @@ final class UnreadContent: ChannelInboundHandler {
       } else if let byte: UInt8 = bytes.readInteger() {
         header.append(byte)
         guard header.count == 9 else { continue }
-        left = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
-        // The first bit of a number is reserved.
-        let number = Int(header[5] & 0x7F) << 24 | Int(header[6]) << 16 | Int(header[7]) << 8 | Int(header[8])
-        stream = header[3] == 0 ? number : nil
-        if left == 0, let stream { add(stream) }
-        if header[3] == 1 {
-          lastStream = Swift.max(lastStream, number)
-          if headPieces > 0 { add(number, headPieces) }
+        begin()
+        let before = part.readableBytes - bytes.readableBytes
+        if before < 9 {
+          // It began with an earlier read.
+          context.fireChannelRead(wrapInboundOut(ByteBuffer(bytes: header)))
+          part = bytes
+        } else if before + left > Self.part {
+          pass(but: 9)
         }
-        if header[3] > 1, number > 0 { others += 1 }
         header.removeAll(keepingCapacity: true)
       }
     }
+    pass(but: header.count)
     if isExcessive || others > limit { onExcess() }
-    context.fireChannelRead(data)
+  }
+
+  /// Begins a frame whose header has come.
+  private func begin() {
+    left = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+    // The first bit of a number is reserved.
+    let number = Int(header[5] & 0x7F) << 24 | Int(header[6]) << 16 | Int(header[7]) << 8 | Int(header[8])
+    stream = header[3] == 0 ? number : nil
+    if left == 0, let stream { add(stream) }
+    if header[3] == 1 {
+      lastStream = Swift.max(lastStream, number)
+      if headPieces > 0 { add(number, headPieces) }
+    }
+    if header[3] > 1, number > 0 { others += 1 }
   }
 
   private func add(_ stream: Int, _ pieces: Int = 1) {

@@ -45,7 +45,11 @@ extension OriginError {
       for kind in order { if let found = failures.first(where: { $0.0 == kind }) { return found } }
       return failures[0]
     case let error as ChannelError:
-      if case .connectTimeout = error { return (.connectionTimeout, " within \(time)") }
+      switch error {
+      // The deadline for the settings of HTTP/2 may close a channel before it is connected.
+      case .connectTimeout, .ioOnClosedChannel: return (.connectionTimeout, " within \(time)")
+      default: break
+      }
     case let error as IOError:
       switch error.errnoCode {
       case ECONNREFUSED: return (.connectionRefused, ": connection refused")

@@ -240,6 +240,9 @@ struct ConnectErrorTests {
       error: ChannelError.connectTimeout(.seconds(5)), kind: .connectionTimeout, status: 504,
       text: "no connection to app:80 within 5.0 seconds"),
     Case(
+      error: ChannelError.ioOnClosedChannel, kind: .connectionTimeout, status: 504,
+      text: "no connection to app:80 within 5.0 seconds"),
+    Case(
       error: IOError(errnoCode: EMFILE, reason: "socket"), kind: .proxyInternalError, status: 503,
       text: "no connection to app:80: the process has all "),
     Case(

@@ -19,7 +19,6 @@ struct OriginSide {
   /// Whether the request ends with its head.
   let isWhole: Bool
   let channel: any Channel
-  fileprivate let writer: LoopbackServer.FrameWriter
   fileprivate var frames: LoopbackServer.Frames.AsyncIterator
 
   var path: String { fields.first(name: ":path") ?? "" }
@@ -36,12 +35,15 @@ struct OriginSide {
     return bytes
   }
 
+  /// Returns when the frame has left: the asynchronous writer takes any number of frames while its event loop is busy.
+  private func send(_ frame: HTTP2Frame.FramePayload) async throws { try await channel.writeAndFlush(frame) }
+
   func send(_ fields: [(String, String)], endsStream: Bool = false) async throws {
-    try await writer.write(.headers(.init(headers: HPACKHeaders(fields), endStream: endsStream)))
+    try await send(.headers(.init(headers: HPACKHeaders(fields), endStream: endsStream)))
   }
 
   func send(_ bytes: [UInt8], endsStream: Bool = false) async throws {
-    try await writer.write(.data(.init(data: .byteBuffer(ByteBuffer(bytes: bytes)), endStream: endsStream)))
+    try await send(.data(.init(data: .byteBuffer(ByteBuffer(bytes: bytes)), endStream: endsStream)))
   }
 
   func answer(_ body: String = "", _ fields: [(String, String)] = []) async throws {
@@ -50,7 +52,7 @@ struct OriginSide {
     if !body.isEmpty { try await send(Array(body.utf8), endsStream: true) }
   }
 
-  func reset(_ code: NIOHTTP2.HTTP2ErrorCode) async throws { try await writer.write(.rstStream(code)) }
+  func reset(_ code: NIOHTTP2.HTTP2ErrorCode) async throws { try await send(.rstStream(code)) }
 
   /// Announces the end of the connection.
   ///
@@ -87,14 +89,14 @@ struct OriginFixture: Sendable {
     let server = try await LoopbackServer.startHTTP2(settings: settings) { channel, ready in
       connections.add(ObjectIdentifier(channel))
       try ready()
-    } serve: { (frames: LoopbackServer.Frames, writer: LoopbackServer.FrameWriter, channel) in
+    } serve: { (frames: LoopbackServer.Frames, _: LoopbackServer.FrameWriter, channel) in
       var iterator = frames.makeAsyncIterator()
       guard case .headers(let head)? = try await iterator.next() else { return }
       let parent = channel.parent.map { ObjectIdentifier($0) }
       var stream = OriginSide(
         number: requests.add(head.headers),
         connection: (connections.all.lastIndex { $0 == parent } ?? -1) + 1, fields: head.headers,
-        isWhole: head.endStream, channel: channel, writer: writer, frames: iterator)
+        isWhole: head.endStream, channel: channel, frames: iterator)
       try await answering(&stream)
       // The stream's channel must not close before the proxy has read it.
       await stream.ended()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import BenchmarkHarness
 import NIOCore
 import NIOEmbedded
 import TestSupport
@@ -35,6 +36,37 @@ struct UnreadContentTests {
       #expect(unread.isExcessive)
       unread.clear(3)
       #expect(!unread.isExcessive && unread.fullest != 3)
+      _ = try channel.finish()
+    }
+  }
+
+  @Test(
+    "Whole frames are passed on, none of a header alone, and large ones one at a time",
+    arguments: [1, 8, 9, 10, 16_000, 70_000])
+  func parts(piece: Int) throws {
+    try inOneThread {
+      let channel = EmbeddedChannel(handlers: [UnreadContent(limit: 1 << 20, preface: 24)])
+      var random = SplitMix64(seed: UInt64(piece))
+      let frames = (0..<60).map { number -> [UInt8] in
+        let size =
+          [0, 1, 100, 5000, 16_383, 16_384].prefix(piece > 10 ? 6 : 3).randomElement(using: &random) ?? 0
+        return WireFrame(type: 0, stream: number, payload: contentBytes(size, from: number)).bytes
+      }
+      let bytes = [UInt8](repeating: 0x50, count: 24) + frames.joined()
+      for start in stride(from: 0, to: bytes.count, by: piece) {
+        try channel.writeInbound(ByteBuffer(bytes: bytes[start..<min(bytes.count, start + piece)]))
+      }
+      // Where a header begins.
+      let starts = frames.reduce(into: [24]) { $0.append($0[$0.count - 1] + $1.count) }
+      var passed: [UInt8] = []
+      while let part = try channel.readInbound(as: ByteBuffer.self) {
+        passed += part.readableBytesView
+        let end = passed.count
+        if part.readableBytes > 9 + 16_384 || starts.contains(where: { $0 < end && end < $0 + 9 }) {
+          Issue.record("a part of \(part.readableBytes) bytes ends at \(end)")
+        }
+      }
+      #expect(passed == bytes)
       _ = try channel.finish()
     }
   }

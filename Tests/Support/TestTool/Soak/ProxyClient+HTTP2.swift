@@ -28,9 +28,7 @@ extension ProxyClient {
     defer { tally.count() }
     do {
       let stream = try await client.openForReading()
-      let alarm = stream.channel.eventLoop.scheduleTask(in: .nanoseconds(Int64(patience / .nanoseconds(1)))) {
-        [channel = stream.channel] in channel.close(promise: nil)
-      }
+      let alarm = alarm(for: exchange, stream.channel)
       defer { alarm.cancel() }
       try await stream.executeThenClose { inbound, outbound in
         try await send(exchange, outbound)

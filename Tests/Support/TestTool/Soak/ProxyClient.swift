@@ -15,7 +15,7 @@ struct ProxyClient: Sendable {
   let keepsAlive: Bool
   /// Whether requests are sent with HTTP/2.
   let usesHTTP2: Bool
-  /// How long an answer may take before it counts as a hang.
+  /// How long an answer may take before it counts as a hang; one with 5 MB may take twice as long.
   let patience: Duration
 
   /// Makes requests until told to stop.
@@ -59,9 +59,7 @@ struct ProxyClient: Sendable {
     if reader.hasRest { throw exchange.failure("bytes before the request, after the last response") }
     let start = ContinuousClock.now
     var received = 0
-    let alarm = channel.eventLoop.scheduleTask(in: .nanoseconds(Int64(patience / .nanoseconds(1)))) {
-      channel.close(promise: nil)
-    }
+    let alarm = alarm(for: exchange, channel)
     defer {
       alarm.cancel()
       tally.count()
@@ -82,14 +80,26 @@ struct ProxyClient: Sendable {
     }
   }
 
+  private func time(for exchange: Exchange) -> Duration {
+    exchange.cell.size == Cell.large ? patience * 2 : patience
+  }
+
+  /// Closes a channel when the time for an answer is over.
+  func alarm(for exchange: Exchange, _ channel: any Channel) -> Scheduled<Void> {
+    channel.eventLoop.scheduleTask(in: .nanoseconds(Int64(time(for: exchange) / .nanoseconds(1)))) {
+      channel.close(promise: nil)
+    }
+  }
+
   /// Judges a response that ended early.
   ///
   /// - Parameter received: the bytes of its content that arrived.
   func ended(
     _ exchange: Exchange, _ error: any Error, since start: ContinuousClock.Instant, _ received: Int
   ) throws {
-    if ContinuousClock.now - start >= patience {
-      throw exchange.failure("no answer within \(patience), but \(received) bytes of it")
+    let time = time(for: exchange)
+    if ContinuousClock.now - start >= time {
+      throw exchange.failure("no answer within \(time), but \(received) bytes of it")
     }
     if exchange.cell.mayFail { return }
     let failure = exchange.failure("ended early, after \(received) bytes: \(error)")
