@@ -57,7 +57,7 @@ final class EntryPoint {
     let base = [Column: Int].outside(child.id)[.fds]
     sizes = EntryPointSizes(
       memory: plan.memory << 20, clients: clients, kind: kind, baseDescriptors: base,
-      hasTier: kind.sharesTier && tier != nil,
+      hasTier: kind.sharesTier && tier != nil, usesHTTP2: usesHTTP2,
       // Alone, it finds only what it has stored there and evicted.
       findsInTier: plan.entryPoints.contains(number ^ 1))
   }

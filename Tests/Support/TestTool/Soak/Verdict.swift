@@ -68,6 +68,8 @@ struct EntryPointSizes: Sendable {
   /// Descriptors of the entry point before its first request.
   var baseDescriptors: Int?
   var hasTier: Bool
+  /// Whether its origin has HTTP/2.
+  var usesHTTP2: Bool
   /// Whether another process stores what it is going to ask for.
   var findsInTier: Bool
 
@@ -75,12 +77,15 @@ struct EntryPointSizes: Sendable {
   /// be revalidated once; new ones are hardly ever stale when they are asked for again.
   private var requests: Int { clients * 2 + Draws.hotCount }
   private var files: Int { 64 }
+  /// What may wait in the windows of a connection of HTTP/2 to the origin: 256 KiB for each of 100 requests. Frames that wait
+  /// take up to twice their bytes, and allocators keep what a moment took.
+  private var originWindows: Int { usesHTTP2 ? 2 * 100 * (256 << 10) : 0 }
   /// Responses wait to be stored in the tier, and lookups bring what they find.
   private var tierMemory: Int { hasTier ? 48 << 20 : 0 }
 
   var whileRunning: Verdict {
     var rss = (memory + Self.transit + Self.writeBuffer) / 4 * 5 + 40 << 20
-    rss += tierMemory
+    rss += tierMemory + originWindows
     // A content is in the cache's hands, the task's and the client's, and one more is on the way between them.
     if kind.runsClients { rss += Self.largeAtOnce * 2 * Cell.large }
     var limits: [Column: Int] = [
@@ -96,7 +101,8 @@ struct EntryPointSizes: Sendable {
       [.fetch, .transfer, .reader, .writing] + (hasTier && findsInTier ? [.tier] : [])
       + (kind == .proxy ? [.clients, .origins] : [])
     return Verdict(
-      limits: limits, noise: kind.runsClients ? Self.largeAtOnce * 2 * Cell.large : 8 << 20, counted: counted)
+      limits: limits, noise: kind.runsClients ? Self.largeAtOnce * 2 * Cell.large : (8 << 20) + originWindows,
+      counted: counted)
   }
 
   var atRest: Verdict {
