@@ -132,7 +132,10 @@ public final class EntryWriter: Sendable {
     metadata: [UInt8]?, unless isOvertaken: ((StoredEntry) -> Bool)?, keepsContent: Bool = false
   ) -> InsertOutcome {
     state.withLock { state in
-      if let outcome = state.outcome { return outcome }
+      if let outcome = state.outcome {
+        if !state.isFileGiven { end(&state) }
+        return outcome
+      }
       if let metadata { state.entry.metadata = metadata }
       if metadata == nil, let expectedLength, expectedLength != state.count {
         return refuse(InsertRefusal(.lengthMismatch), &state)
@@ -189,8 +192,9 @@ public final class EntryWriter: Sendable {
 
   /// Reads the bytes added so far. May block on the disk.
   ///
-  /// What was added before ``append(_:)-(ArraySlice<UInt8>)`` returned `false` stays readable until ``cancel()``, or the end of
-  /// the writer. So does a committed body in a file, also when its entry was refused, or is no longer stored.
+  /// What was added before ``append(_:)-(ArraySlice<UInt8>)`` returned `false` stays readable until ``commit()``,
+  /// ``cancel()``, or the end of the writer. A committed body in a file stays readable until ``cancel()`` or that end, also if
+  /// its entry was refused, or is no longer stored.
   ///
   /// - Parameters:
   ///   - offset: where to begin, in bytes from the start of the body.
@@ -273,7 +277,8 @@ public final class EntryWriter: Sendable {
   /// Whether the body is in memory, not in a file.
   package var isInMemory: Bool { state.withLock { $0.isInMemory } }
 
-  /// Why the writer accepts no more bytes, if it refused them. ``commit()`` returns the same refusal.
+  /// Why the writer accepts no more bytes, if it refused them. ``commit()`` returns the same refusal, and ends the
+  /// reading.
   package var refusal: InsertRefusal? { state.withLock { $0.outcome?.refusal } }
 
   /// Why an entry cannot be stored with this many bytes, or with as many as were announced. The writer refuses such an
