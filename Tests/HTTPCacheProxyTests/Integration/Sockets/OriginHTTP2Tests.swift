@@ -128,9 +128,12 @@ struct OriginHTTP2Tests {
   struct Malformed: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var send: @Sendable (OriginSide) async throws -> Void
-    var start = "HTTP/1.1 502 Bad Gateway"
+    var starts = ["HTTP/1.1 502 Bad Gateway"]
     var reason: String
   }
+
+  /// How a response starts whose content is malformed: a head that was read before the content has reached the client.
+  private static let cutOff = ["HTTP/1.1 502 Bad Gateway", "HTTP/1.1 200 OK"]
 
   private static let ok = [(":status", "200")]
 
@@ -167,7 +170,7 @@ struct OriginHTTP2Tests {
         send: {
           try await $0.send(ok + [("content-length", "3")])
           try await $0.send([1], endsStream: true)
-        }, start: "HTTP/1.1 200", reason: "shorter than Content-Length"),
+        }, starts: cutOff, reason: "shorter than Content-Length"),
       Malformed(
         testDescription: "no content where a length is",
         send: { try await $0.send(ok + [("content-length", "3")], endsStream: true) },
@@ -177,19 +180,19 @@ struct OriginHTTP2Tests {
         send: {
           try await $0.send(ok + [("content-length", "1")])
           try await $0.send([1, 2], endsStream: true)
-        }, reason: "longer than Content-Length"),
+        }, starts: cutOff, reason: "longer than Content-Length"),
       Malformed(
         testDescription: "many interim responses",
         send: {
           for _ in 0..<100 { try await $0.send([(":status", "102")]) }
           try await $0.send(ok, endsStream: true)
-        }, start: "HTTP/1.1 102", reason: "too many interim responses"),
+        }, starts: ["HTTP/1.1 102"], reason: "too many interim responses"),
       Malformed(
         testDescription: "trailers that do not end the stream",
         send: {
           try await $0.send(ok)
           try await $0.send([("x-a", "1")])
-        }, start: "HTTP/1.1", reason: "stream"),
+        }, starts: ["HTTP/1.1"], reason: "stream"),
       Malformed(
         testDescription: "an early end", send: { try await $0.reset(.internalError) },
         reason: "reset the stream"),
@@ -209,12 +212,19 @@ struct OriginHTTP2Tests {
     } _: { (fixture: OriginFixture) in
       expect(try await fixture.get("/good"), endsWith: "good")
       let bad = try await fixture.get("/bad")
-      expect(bad, startsWith: malformed.start)
+      #expect(malformed.starts.contains { bad.hasPrefix($0) }, "\(bad)")
+      #expect(!bad.contains("HTTP/1.1 200 OK") || !Self.isWhole(bad), "\(bad)")
       let messages = log.entries.map { "\($0.message) \($0.metadata)" }
       #expect(messages.contains { $0.contains(malformed.reason) }, "\(messages)")
       expect(try await fixture.get("/good"), endsWith: "good")
       #expect(fixture.connections.all.count == 1)
     }
+  }
+
+  /// Whether the content that came is as long as the head says.
+  private static func isWhole(_ text: String) -> Bool {
+    let parts = text.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
+    return parts[0].contains("Content-Length: \(parts.last?.utf8.count ?? 0)\r\n")
   }
 
   // MARK: - Requests

@@ -43,6 +43,7 @@ struct ProxyFixture: Sendable {
       configure(&configuration)
       var settings = HTTPCache.Configuration(kind: .shared, memoryCapacity: 32 << 20)
       settings.name = "test"
+      settings.followerTimeout = .patient
       setRules(&settings.rules)
       configureCache(&settings)
       let cache = try HTTPCache(settings)
@@ -88,11 +89,16 @@ struct ProxyFixture: Sendable {
   }
 }
 
+extension Duration {
+  /// As long as a test may take.
+  static let patient = Duration.seconds(600)
+}
+
 extension ProxyConfiguration {
   /// Makes the proxy wait as long as a test may take: an idle connection, say, is there still when the test gets its next
   /// turn.
   mutating func setPatience() {
-    for path in [\Timeouts.head, \.idle, \.stall, \.drain] { timeouts[keyPath: path] = .seconds(600) }
+    for path in [\Timeouts.head, \.idle, \.stall, \.drain] { timeouts[keyPath: path] = .patient }
     origin.timeouts = .patient
   }
 }
@@ -101,9 +107,9 @@ extension ProxyConfiguration.Origin.Timeouts {
   static var patient: Self {
     var timeouts = Self()
     for path in [\Self.connect, \.firstByte, \.betweenBytes, \.queue, \.probe, \.expect, \.resolve] {
-      timeouts[keyPath: path] = .seconds(600)
+      timeouts[keyPath: path] = .patient
     }
-    timeouts.idle = .seconds(600)
+    timeouts.idle = .patient
     return timeouts
   }
 }

@@ -46,6 +46,7 @@ struct RunningProxy: Sendable {
       kind: .shared, memoryCapacity: 8 << 20, diskCapacity: 16 << 20,
       directory: hasDisk ? FilePath(folder + "/cache") : nil)
     cache.name = "test"
+    cache.followerTimeout = .patient
     return (proxy, cache)
   }
 
