@@ -114,16 +114,24 @@ final class Fetch: Sendable {
   /// A caller's claim to a fetch; the fetch continues while at least one exists.
   final class Claim: Sendable {
     let fetch: Fetch
-    private let isLeader: Bool
+    /// When a follower has waited for as long as it may; `nil` for the leader.
+    private let end: Timestamp?
 
     /// The caller has already counted the claim.
-    fileprivate init(counted fetch: Fetch, isLeader: Bool) {
-      self.fetch = fetch
-      self.isLeader = isLeader
+    fileprivate init(counted fetch: Fetch, until end: Timestamp? = nil) {
+      (self.fetch, self.end) = (fetch, end)
     }
 
     deinit {
-      fetch.release(isLeader: isLeader)
+      fetch.release(isLeader: end == nil)
+    }
+
+    /// Waits for the end, or for a response that can be read while it arrives. A leader does not wait.
+    ///
+    /// - Parameter mayRead: whether the caller can use the latter.
+    func follow(mayRead: Bool = false) async -> Waited {
+      guard let end else { return .overdue }
+      return await fetch.follow(until: end, mayRead: mayRead)
     }
   }
 
@@ -149,7 +157,7 @@ final class Fetch: Sendable {
   static func make(
     for key: FetchKey? = nil, hasLeader: Bool = true, at start: RemovalToken? = nil, in table: FetchTable
   ) -> Claim {
-    Claim(counted: Fetch(key: key, hasLeader: hasLeader, start: start, in: table), isLeader: true)
+    Claim(counted: Fetch(key: key, hasLeader: hasLeader, start: start, in: table))
   }
 
   // MARK: - Claims
@@ -162,7 +170,8 @@ final class Fetch: Sendable {
       if !isLeader { state.followerClaims += 1 }
       return true
     }
-    return isClaimed ? Claim(counted: self, isLeader: isLeader) : nil
+    guard isClaimed else { return nil }
+    return Claim(counted: self, until: isLeader ? nil : table.clock.now.advanced(by: table.patience))
   }
 
   private func release(isLeader: Bool) {
@@ -330,10 +339,7 @@ final class Fetch: Sendable {
     if case .waiting(let continuation) = leader { continuation.resume(throwing: CancellationError()) }
   }
 
-  /// Waits for the end, or for a response that can be read while it arrives.
-  ///
-  /// - Parameter mayRead: whether the caller can use the latter.
-  func follow(mayRead: Bool = false) async -> Waited {
+  private func follow(until end: Timestamp, mayRead: Bool) async -> Waited {
     let number = state.withLock { state in
       state.lastFollower += 1
       return state.lastFollower
@@ -347,9 +353,7 @@ final class Fetch: Sendable {
           case .arriving(_, let readable?) where mayRead: return .arriving(readable)
           case .silent, .arriving: break
           }
-          state.followers[number] = Follower(
-            continuation: continuation, mayRead: mayRead,
-            end: table.clock.now.advanced(by: table.patience))
+          state.followers[number] = Follower(continuation: continuation, mayRead: mayRead, end: end)
           state.transfer?.changeWaiters(by: 1)
           startTimer(&state)
           return nil

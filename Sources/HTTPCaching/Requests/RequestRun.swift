@@ -209,7 +209,7 @@ final class RequestRun {
     _ demand: Machine.Demand, _ claim: Fetch.Claim, mayRead: Bool
   ) async -> Machine.Event {
     await cache.configuration.traced(.wait, of: request) { span in
-      let waited = await claim.fetch.follow(mayRead: mayRead)
+      let waited = await claim.follow(mayRead: mayRead)
       // Its span exists by now.
       if let context = claim.fetch.span { span?.link(to: context) }
       switch waited {

@@ -230,10 +230,24 @@ struct FetchTests {
     var leader: Fetch.Claim? = table.join(key).claim
     let (follower, isLeader) = table.join(key)
     #expect(!isLeader && leader != nil)
-    async let waited = follower.fetch.follow()
+    async let waited = follower.follow()
     leader = nil
     #expect(isEnded(await waited) { if case .notShared = $0 { true } else { false } })
     #expect(table.count == 0 && table.join(key).isLeader)
+  }
+
+  @Test("A request has waited for long enough at the limit after it joined, whenever its task got a turn")
+  func limit() async throws {
+    let clock = ManualClock(Timestamp(seconds: 0))
+    let table = FetchTable(clock: clock, patience: .seconds(3))
+    let key = FetchKey(key: try #require(CacheKey(.get(), partition: "")))
+    let (leader, follower) = (table.join(key).claim, table.join(key).claim)
+    clock.advance(seconds: 3)
+    guard case .overdue = await follower.follow() else {
+      Issue.record("the fetch has ended")
+      return
+    }
+    withExtendedLifetime(leader) {}
   }
 
   @Test("A fetch whose task ends without a result ends for its followers and for its leader")
@@ -244,7 +258,7 @@ struct FetchTests {
     let gate = Gate()
     leader.fetch.run { _ in await gate.wait() }
     let response = Task { try await leader.fetch.response() }
-    async let waited = follower.fetch.follow()
+    async let waited = follower.follow()
     gate.open()
     #expect(isEnded(await waited) { if case .abandoned = $0 { true } else { false } })
     await #expect(throws: CancellationError.self) { _ = try await response.value }
@@ -253,10 +267,11 @@ struct FetchTests {
 
   @Test("Only the first end of a fetch counts")
   func firstEnd() async throws {
-    let claim = table().join(FetchKey(key: try #require(CacheKey(.get(), partition: "")))).claim
-    claim.fetch.finish(.notShared)
-    claim.fetch.finish(.abandoned)
-    #expect(isEnded(await claim.fetch.follow()) { if case .notShared = $0 { true } else { false } })
+    let (table, key) = (table(), FetchKey(key: try #require(CacheKey(.get(), partition: ""))))
+    let (leader, follower) = (table.join(key).claim, table.join(key).claim)
+    leader.fetch.finish(.notShared)
+    leader.fetch.finish(.abandoned)
+    #expect(isEnded(await follower.follow()) { if case .notShared = $0 { true } else { false } })
   }
 
   @Test("An abandoned fetch accepts no further requests, and its task is cancelled")

@@ -286,8 +286,8 @@ struct RequestMachineTests {
       var random = SplitMix64(seed: UInt64(seed))
       var machine = Machine()
       var (action, searches, sends, failures) = (Machine.Action.lookUp, 0, 0, 0)
-      // A fetch that the request leads, and whether another one waits for it.
-      var led: Fetch?
+      // A follower of the fetch that the request leads.
+      var follower: Fetch.Claim?
       while let step = Self.events(after: action).randomElement(using: &random) {
         #expect(!machine.isAnswered)
         let event: Machine.Event
@@ -295,7 +295,7 @@ struct RequestMachineTests {
         case .leads, .leadsLate:
           let (claim, isLeader) = parts.table.join(FetchKey(key: parts.key))
           #expect(isLeader, "no fetch that it led before is left")
-          led = claim.fetch
+          follower = parts.table.join(FetchKey(key: parts.key)).claim
           event = .leads(claim, isLate: step == .leadsLate)
         default: event = Self.event(step, parts)
         }
@@ -312,8 +312,8 @@ struct RequestMachineTests {
       // The action has the claim that the machine had.
       action = .lookUp
       #expect(parts.table.count == 0)
-      if let led {
-        guard case .ended = await led.follow() else {
+      if let follower {
+        guard case .ended = await follower.follow() else {
           Issue.record("the fetch has not ended")
           return
         }

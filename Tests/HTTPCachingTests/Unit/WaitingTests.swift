@@ -76,7 +76,7 @@ struct WaitingTests {
       let setting = try Setting()
       let gate = Gate()
       let origin = MemoryOrigin { _, number in
-        if number > 2 { await gate.wait() }
+        if number > (isStored ? 2 : 1) { await gate.wait() }
         return .ok("\(number)", [.cacheControl: isStored && number == 2 ? "max-age=1" : "no-store"])
       }
       _ = try await setting.get(from: origin)
