@@ -51,7 +51,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   /// Whether the client has opened the window of the connection since the last look.
   private(set) var hasOpenedWindow = false
   /// The frames that were sent.
-  let sent = SentFrames()
+  let sent: SentFrames
   /// The window that the client gives to new streams, in bytes.
   private(set) var initialWindow = ClientHTTP2Connection.window
   var place: ConnectionPlace?
@@ -65,6 +65,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     siteFinder = SiteFinder(context.sites)
     responseFields = HTTP2ResponseFields(name: context.configuration.name, dates: DateCache())
     machine = ClientHTTP2StateMachine(at: loop.now)
+    sent = SentFrames(received: unread)
   }
 
   /// Adds the handlers of a connection to its channel.
@@ -200,7 +201,8 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     // What the client sent before it knew of GOAWAY.
     case is NIOHTTP2Errors.NoSuchStream where machine.state != .open: return
     case is NIOHTTP2Errors.IOOnClosedConnection where machine.state != .open: return
-    // The end of the connection follows.
+    // The client has left; the end of the connection follows.
+    case is IOError: return
     case let failure as TLSFailure where failure.kind == .truncated: return
     default: fail("\(error)", context)
     }

@@ -4,6 +4,9 @@
 import NIOCore
 
 /// Learns which frames `NIOHTTP2Handler` sends to the peer: it has the windows and the order of streams, and shows neither.
+///
+/// It also corrects GOAWAY. To a client that exceeds a limit, `NIOHTTP2Handler` says that no request was processed (RFC 9113
+/// §6.8). The client could then repeat all of them, also POST, and a proxy those of its other clients.
 final class SentFrames: ChannelOutboundHandler {
   typealias OutboundIn = IOData
   typealias OutboundOut = IOData
@@ -19,22 +22,34 @@ final class SentFrames: ChannelOutboundHandler {
   private var content: [Int: Int] = [:]
   /// The bytes of the content that follow the header of its frame (RFC 9113 §4.1), in writes of their own.
   private var left = 0
+  /// What the peer, a client, sends; `nil` if it opens no streams.
+  private let received: UnreadContent?
+  /// The last stream of the last GOAWAY.
+  private var announcedLast = UInt32.max
+
+  init(received: UnreadContent? = nil) {
+    self.received = received
+  }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .byteBuffer(let bytes) = unwrapOutboundIn(data) { add(bytes) }
+    var data = data
+    if case .byteBuffer(var bytes) = unwrapOutboundIn(data), add(&bytes) {
+      data = wrapOutboundOut(.byteBuffer(bytes))
+    }
     context.write(data, promise: promise)
   }
 
-  private func add(_ bytes: ByteBuffer) {
+  /// Returns whether it has changed the bytes.
+  private func add(_ bytes: inout ByteBuffer) -> Bool {
     guard left == 0 else {
       left -= Swift.min(left, bytes.readableBytes)
-      return
+      return false
     }
     // Each other frame is one write, and so is the preface, whose fourth byte is the type of no frame.
     let start = bytes.readerIndex
     guard let type = bytes.getInteger(at: start + 3, as: UInt8.self),
       let number = bytes.getInteger(at: start + 5, as: UInt32.self).map({ Int($0) })
-    else { return }
+    else { return false }
     switch type {
     case 0:
       left = Int(bytes.getInteger(at: start, as: UInt32.self) ?? 0) >> 8
@@ -45,9 +60,26 @@ final class SentFrames: ChannelOutboundHandler {
     case 3:
       resets += 1
       clear(number)
-    case 7: hasGoAway = true
+    case 7:
+      hasGoAway = true
+      return nameLastStream(&bytes)
     default: break
     }
+    return false
+  }
+
+  /// Puts the last stream whose request may have been processed into a GOAWAY that names none.
+  private func nameLastStream(_ bytes: inout ByteBuffer) -> Bool {
+    let start = bytes.readerIndex + 9
+    guard let last = bytes.getInteger(at: start, as: UInt32.self) else { return false }
+    guard last == 0, let received else {
+      announcedLast = last
+      return false
+    }
+    // It must not increase.
+    announcedLast = Swift.min(announcedLast, UInt32(received.lastStream))
+    bytes.setInteger(announcedLast, at: start)
+    return announcedLast != 0
   }
 
   /// Returns the bytes of content that were sent on a stream; 0 after its end.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import HTTPCacheObserving
 import HTTPCaching
 import NIOCore
@@ -108,7 +109,40 @@ struct ClientWindowTests {
       let loses = count > 1000 && !isTrusted
       #expect(client.context.statistics.http2Failures.value == (loses ? 1 : 0))
       #expect(client.channel.isActive == !loses)
+      // The client must not take its requests for unprocessed, and repeat them (§6.8).
+      #expect(try client.goAway() == (loses ? [2 * count - 1] : []))
       #expect(client.context.statistics.streams.value == count)
+    }
+  }
+
+  @Test("After GOAWAY with the last stream, one for an error does not name a later stream")
+  func lastStreamStays() async throws {
+    let cache = try await Self.cache()
+    try inOneThread {
+      let client = try Client(cache, window: 65_535, requests: [1, 3])
+      defer { client.finish() }
+      client.connection.drain(isPatient: true)
+      try client.answerPing()
+      let announced = try client.goAway()
+      #expect(announced.last == 3)
+      try client.request(5)
+      for _ in 0..<1000 where client.channel.isActive { try client.ping() }
+      let all = try client.goAway()
+      #expect(all.count > announced.count && all.dropFirst(announced.count).allSatisfy { $0 == 3 })
+    }
+  }
+
+  @Test("A client that leaves with an error of its socket is no failure of the protocol")
+  func leaves() async throws {
+    let cache = try await Self.cache()
+    try inOneThread {
+      let client = try Client(cache, window: 65_535, requests: [1])
+      defer { client.finish() }
+      client.channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNRESET, reason: "read"))
+      client.channel.close(promise: nil)
+      client.channel.embeddedEventLoop.run()
+      #expect(client.context.statistics.http2Failures.value == 0)
+      #expect(client.context.statistics.openStreams == 0)
     }
   }
 
@@ -157,12 +191,29 @@ struct ClientWindowTests {
       try send(WireFrame.opening(stream, by: count).bytes)
     }
 
+    func ping() throws {
+      try send(WireFrame(type: 6, stream: 0, payload: Array(repeating: 0, count: 8)).bytes)
+    }
+
+    /// Acknowledges the last PING.
+    func answerPing() throws {
+      guard let ping = try frames(6).last else { return }
+      try send(WireFrame(type: 6, flags: 1, stream: 0, payload: ping.payload).bytes)
+    }
+
     /// Returns the streams that were reset.
-    func reset() throws -> Set<Int> {
+    func reset() throws -> Set<Int> { Set(try frames(3).map(\.stream)) }
+
+    /// Returns the last stream of each GOAWAY.
+    func goAway() throws -> [Int] {
+      try frames(7).map { $0.payload.prefix(4).reduce(0) { $0 << 8 | Int($1) } }
+    }
+
+    private func frames(_ type: UInt8) throws -> [WireFrame] {
       while let data = try channel.readOutbound(as: IOData.self) {
         if case .byteBuffer(let bytes) = data { received += bytes.readableBytesView }
       }
-      return Set(WireFrame.all(in: received).filter { $0.type == 3 }.map(\.stream))
+      return WireFrame.all(in: received).filter { $0.type == type }
     }
 
     func finish() { _ = try? channel.finish(acceptAlreadyClosed: true) }
