@@ -47,9 +47,7 @@ extension CacheEngine {
     /// `no-cache` is not answered.
     case anyStored
   }
-}
 
-extension CacheEngine {
   /// What a request may require of a fresh stored response by `no-cache`, `max-age` and `min-fresh` (RFC 9111 §5.2.1).
   ///
   /// A browser sends these when its user reloads a page. The RFC leaves it to the cache: a request only states what its
@@ -62,9 +60,7 @@ extension CacheEngine {
     /// They are answered as if they did not have these directives.
     case ignore
   }
-}
 
-extension CacheEngine {
   /// What a shared cache does with a response that sets cookies (RFC 9111 §7.3).
   ///
   /// `Set-Cookie` "does not inhibit caching", so the origin decides. In every case, a shared cache stores such a response

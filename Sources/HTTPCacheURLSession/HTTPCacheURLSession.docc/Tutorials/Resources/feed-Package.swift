@@ -6,7 +6,7 @@ let package = Package(
   name: "Feed",
   platforms: [.macOS(.v15)],
   dependencies: [
-    .package(url: "https://…/HTTPCacheEngine", from: "0.1.0")
+    .package(url: "https://…/HTTPCacheEngine", .upToNextMinor(from: "0.1.0"))
   ],
   targets: [
     .executableTarget(
