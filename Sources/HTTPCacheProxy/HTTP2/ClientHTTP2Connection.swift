@@ -42,7 +42,6 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private var channelContext: ChannelHandlerContext?
   private(set) var streams: [ObjectIdentifier: ClientStream] = [:]
   let unread = UnreadContent(limit: 8192, preface: 24)
-  private var announcedLast: HTTP2StreamID?
   private var looksAtUnread = false
   private var timer: Scheduled<Void>?
   private var uptake = PeerUptake()
@@ -269,7 +268,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
       channelContext.writeAndFlush(wrapOutboundOut(ping), promise: nil)
       checkTime()
     case .sendLastStream:
-      sendGoAway(lastStream(), channelContext)
+      sendGoAway(HTTP2StreamID(sent.lastStream), channelContext)
       channelContext.flush()
     case .endOutput:
       let written = loop.makePromise(of: Void.self)
@@ -279,7 +278,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
         bound.value.channelContext?.close(mode: .output, promise: nil)
         bound.value.checkTime()
       }
-      sendGoAway(lastStream(), channelContext, written)
+      sendGoAway(HTTP2StreamID(sent.lastStream), channelContext, written)
       channelContext.flush()
       checkTime()
     case .close: channelContext.close(promise: nil)
@@ -287,13 +286,6 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   }
 
   private static let announcement = HTTP2PingData(withInteger: 0x676F_6177_6179)
-
-  /// The last stream whose request is answered. Later ones do not change it: GOAWAY must not raise it (RFC 9113 §6.8).
-  private func lastStream() -> HTTP2StreamID {
-    let last = announcedLast ?? HTTP2StreamID(unread.lastStream)
-    announcedLast = last
-    return last
-  }
 
   private func sendGoAway(
     _ last: HTTP2StreamID, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil

@@ -5,8 +5,8 @@ import NIOCore
 
 /// Learns which frames `NIOHTTP2Handler` sends to the peer: it has the windows and the order of streams, and shows neither.
 ///
-/// It also corrects GOAWAY. To a client that exceeds a limit, `NIOHTTP2Handler` says that no request was processed (RFC 9113
-/// §6.8). The client could then repeat all of them, also POST, and a proxy those of its other clients.
+/// It also names the last stream in a GOAWAY for an error (RFC 9113 §6.8). `NIOHTTP2Handler` tells a client that exceeds a limit
+/// that no request was processed. The client could then repeat all of them, also POST, and a proxy those of its other clients.
 final class SentFrames: ChannelOutboundHandler {
   typealias OutboundIn = IOData
   typealias OutboundOut = IOData
@@ -25,7 +25,7 @@ final class SentFrames: ChannelOutboundHandler {
   /// What the peer, a client, sends; `nil` if it opens no streams.
   private let received: UnreadContent?
   /// The last stream of the last GOAWAY.
-  private var announcedLast = UInt32.max
+  private var announcedLast = Int.max
 
   init(received: UnreadContent? = nil) {
     self.received = received
@@ -68,18 +68,22 @@ final class SentFrames: ChannelOutboundHandler {
     return false
   }
 
-  /// Puts the last stream whose request may have been processed into a GOAWAY that names none.
+  /// The last stream whose request may have been processed. Later ones do not change it once GOAWAY has named it, which must
+  /// not raise it (§6.8).
+  var lastStream: Int { Swift.min(announcedLast, received?.lastStream ?? 0) }
+
   private func nameLastStream(_ bytes: inout ByteBuffer) -> Bool {
     let start = bytes.readerIndex + 9
-    guard let last = bytes.getInteger(at: start, as: UInt32.self) else { return false }
-    guard last == 0, let received else {
-      announcedLast = last
+    guard let last = bytes.getInteger(at: start, as: UInt32.self),
+      let code = bytes.getInteger(at: start + 4, as: UInt32.self)
+    else { return false }
+    guard code != 0, received != nil else {
+      announcedLast = Int(last)
       return false
     }
-    // It must not increase.
-    announcedLast = Swift.min(announcedLast, UInt32(received.lastStream))
-    bytes.setInteger(announcedLast, at: start)
-    return announcedLast != 0
+    announcedLast = lastStream
+    bytes.setInteger(UInt32(announcedLast), at: start)
+    return true
   }
 
   /// Returns the bytes of content that were sent on a stream; 0 after its end.

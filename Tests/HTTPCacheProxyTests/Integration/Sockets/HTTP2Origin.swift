@@ -46,6 +46,13 @@ struct OriginSide {
     try await send(.data(.init(data: .byteBuffer(ByteBuffer(bytes: bytes)), endStream: endsStream)))
   }
 
+  /// Sends a response in one write, so that the proxy does not read the head by itself.
+  func send(_ fields: [(String, String)], content: [UInt8]) async throws {
+    let head = HTTP2Frame.FramePayload.headers(.init(headers: HPACKHeaders(fields)))
+    channel.write(head, promise: nil)
+    try await send(content, endsStream: true)
+  }
+
   func answer(_ body: String = "", _ fields: [(String, String)] = []) async throws {
     try await send(
       [(":status", "200"), ("content-length", "\(body.utf8.count)")] + fields, endsStream: body.isEmpty)

@@ -115,8 +115,10 @@ struct ClientWindowTests {
     }
   }
 
-  @Test("After GOAWAY with the last stream, one for an error does not name a later stream")
-  func lastStreamStays() async throws {
+  @Test(
+    "After GOAWAY with the last stream, one for an error does not name a later stream",
+    arguments: [true, false])
+  func lastStreamStays(exceedsLimit: Bool) async throws {
     let cache = try await Self.cache()
     try inOneThread {
       let client = try Client(cache, window: 65_535, requests: [1, 3])
@@ -126,7 +128,11 @@ struct ClientWindowTests {
       let announced = try client.goAway()
       #expect(announced.last == 3)
       try client.request(5)
-      for _ in 0..<1000 where client.channel.isActive { try client.ping() }
+      if exceedsLimit {
+        for _ in 0..<1000 where client.channel.isActive { try client.ping() }
+      } else {
+        try client.sendContentOfNoStream()
+      }
       let all = try client.goAway()
       #expect(all.count > announced.count && all.dropFirst(announced.count).allSatisfy { $0 == 3 })
     }
@@ -194,6 +200,9 @@ struct ClientWindowTests {
     func ping() throws {
       try send(WireFrame(type: 6, stream: 0, payload: Array(repeating: 0, count: 8)).bytes)
     }
+
+    /// Sends what the protocol forbids (§6.1).
+    func sendContentOfNoStream() throws { try send(WireFrame(type: 0, stream: 0, payload: [1]).bytes) }
 
     /// Acknowledges the last PING.
     func answerPing() throws {
