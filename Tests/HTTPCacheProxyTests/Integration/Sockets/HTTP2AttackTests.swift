@@ -184,6 +184,8 @@ struct HTTP2AttackTests {
   ) async throws {
     try await ProxyFixture.run({
       $0.http2 = .always
+      // A thousand requests before the limit of resets have both ends of their connections in this process.
+      $0.origin.limits.connections = 100
       configure(&$0)
     }) { request, connection in
       if request.hasPrefix("POST /slow ") { return true }
