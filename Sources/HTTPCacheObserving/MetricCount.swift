@@ -17,9 +17,12 @@ public final class MetricCount: Sendable {
   }
 
   /// Adds to the count.
-  package func increment(by amount: Int = 1) {
-    number.wrappingAdd(amount, ordering: .relaxed)
+  ///
+  /// - Returns: the count before.
+  @discardableResult
+  package func increment(by amount: Int = 1) -> Int {
     counter.increment(by: amount)
+    return number.wrappingAdd(amount, ordering: .relaxed).oldValue
   }
 
   /// The count since the process started.

@@ -119,6 +119,14 @@ struct PrometheusText {
         "httpcache_tls_handshakes_total", [("result", kind.rawValue)],
         statistics.failedHandshakes[kind]?.value ?? 0)
     }
+    family(
+      "httpcache_request_fields_removed_total", "counter",
+      "Fields removed from requests because they name another client, host, URL or method.")
+    for name in FieldRole.countedNames {
+      sample(
+        "httpcache_request_fields_removed_total", [("field", name)],
+        statistics.fieldsRemoved[name]?.value ?? 0)
+    }
     counter(
       "httpcache_connections_idle_closed_total", "Idle connections closed to make room for others.",
       statistics.idleClosed.value)

@@ -129,7 +129,13 @@ public struct ProxyConfiguration: Sendable {
   /// Names of further fields about the client that the proxy passes on from ``trustedPeers``, such as `X-Forwarded-Port`
   /// (default: none). It always passes on `X-Forwarded-For`, `-Proto`, `-Host` and `Forwarded`.
   ///
-  /// Name only fields that each trusted peer sets or removes itself. Otherwise clients set them.
+  /// Name only fields that each trusted peer sets or removes itself. Otherwise clients set them. The names can be:
+  ///
+  /// - for the client: `X-Real-IP`, `True-Client-IP`, `CF-Connecting-IP`, `CF-Connecting-IPv6`, `Fastly-Client-IP`,
+  ///   `Client-IP`, `X-Client-IP`, `X-Cluster-Client-IP`, `Forwarded-For`
+  /// - for the host: `X-Host`, `X-Original-Host`, `X-HTTP-Host-Override`
+  /// - for the URL: `X-Original-URL`, `X-Rewrite-URL`
+  /// - `X-Forwarded`, and each name that begins with `X-Forwarded-`
   public var trustedFields: [String] = []
   /// Whether each connection begins with a header of the PROXY protocol, version 1 or 2 (default: false).
   ///
@@ -190,7 +196,8 @@ public struct ProxyConfiguration: Sendable {
     }
     for name in trustedFields where FieldRole(name.lowercasedASCII) != .forwarding || name.contains("_") {
       throw ProxyConfiguration.ValidationError(
-        "expected X-Real-IP or a name that begins with X-Forwarded as a trusted field, found '\(name)'")
+        "expected a field that names a client, host or URL as a trusted field, such as X-Real-IP, CF-Connecting-IP or X-Forwarded-Port, found '\(name)'"
+      )
     }
     guard limits.streams > 0, (1...10_000).contains(limits.streamsPerConnection) else {
       throw ProxyConfiguration.ValidationError(

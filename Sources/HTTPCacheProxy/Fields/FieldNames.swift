@@ -21,9 +21,11 @@ enum FieldRole: Sendable {
   /// Credentials for a proxy, which the origin must not get (RFC 9110 §11.7.2). The proxy forwards the origin's
   /// challenges.
   case proxyCredentials
-  /// A field in which a proxy names its client (RFC 7239), such as `X-Real-IP`: many servers read it, and no client
-  /// sends it.
+  /// A field in which a proxy names the client, host or URL that it has received (RFC 7239), such as `X-Real-IP`: many
+  /// servers read it, and no client sends it.
   case forwarding
+  /// A field that names another method than that of the request, such as `X-HTTP-Method-Override`.
+  case methodOverride
   /// A field whose name has underscores where a field that the proxy sets or removes has hyphens, such as
   /// `Content_Length`: CGI and similar interfaces do not distinguish them.
   case lookalike
@@ -42,10 +44,23 @@ enum FieldRole: Sendable {
       case (10, "keep-alive"), (16, "proxy-connection"), (14, "http2-settings"): .hop
       case (7, "upgrade"): .upgrade
       case (19, "proxy-authorization"): .proxyCredentials
-      case (9, "forwarded"), (9, "x-real-ip"), (11, "x-forwarded"): .forwarding
+      case (9, "forwarded"), (9, "x-real-ip"), (11, "x-forwarded"), (6, "x-host"), (9, "client-ip"),
+        (11, "x-client-ip"), (13, "x-rewrite-url"), (13, "forwarded-for"), (14, "x-original-url"),
+        (14, "true-client-ip"), (15, "x-original-host"), (16, "cf-connecting-ip"), (16, "fastly-client-ip"),
+        (18, "cf-connecting-ipv6"), (19, "x-cluster-client-ip"), (20, "x-http-host-override"):
+        .forwarding
+      case (13, "x-http-method"), (17, "x-method-override"), (22, "x-http-method-override"): .methodOverride
       default: Self.other(canonicalName)
       }
   }
+
+  /// The names that are counted when a field is removed. The rest of `X-Forwarded-…` has no bound.
+  static let countedNames = [
+    "cf-connecting-ip", "cf-connecting-ipv6", "client-ip", "fastly-client-ip", "forwarded-for",
+    "true-client-ip",
+    "x-client-ip", "x-cluster-client-ip", "x-host", "x-http-host-override", "x-http-method",
+    "x-http-method-override", "x-method-override", "x-original-host", "x-original-url", "x-rewrite-url",
+  ]
 
   private static func other(_ name: String) -> FieldRole {
     guard name.withFieldBytes({ $0.contains(UInt8(ascii: "_")) }) else {

@@ -77,12 +77,7 @@ extension ClientConnection {
       var request = try ClientRequest(
         head, reader, scheme: service == .answers ? context.scheme : "http")
       siteFinder.assign(&request, setsAuthority: service == .answers)
-      // A request that the proxy answers itself is shown as received.
-      if request.maxForwards == 0 {
-        request.client = clientAddress
-      } else {
-        request.client = forwarder?.apply(to: &request.request, given: request.forwarding)
-      }
+      forwarder?.nameClient(of: &request, context)
       return request
     } catch {
       unreadable = head

@@ -57,8 +57,6 @@ final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnect
     let timeouts = context.settings.value.timeouts
     return isPeerTrusted ? timeouts.ofTrustedPeer : timeouts
   }
-  /// The address of the client at the other end of this connection; `nil` before the connection is open.
-  var clientAddress: IPAddress? { forwarder?.address }
 
   /// Makes all decisions that follow from the protocol.
   var machine: ClientConnectionStateMachine

@@ -170,12 +170,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
       return perform(machine.failed(error), context, fields)
     }
     connection.siteFinder.assign(&request, setsAuthority: false)
-    // A request that the proxy answers itself is shown as received.
-    if request.maxForwards == 0 {
-      request.client = connection.forwarder.address
-    } else {
-      request.client = connection.forwarder.apply(to: &request.request, given: request.forwarding)
-    }
+    connection.forwarder.nameClient(of: &request, self.context)
     do throws(MessageFault) {
       try request.checkSite()
       if request.framing != .none, self.context.cache.transit.allowance(upTo: 1) == 0 {

@@ -18,8 +18,10 @@ struct ClientRequest: Sendable {
   private(set) var maxForwards: Int?
   /// The protocols that the origin may switch to (RFC 9110 §7.8); `nil` if the request asks for no other protocol.
   private(set) var upgrade: String?
-  /// Fields that name the client, as received: ``Forwarder`` evaluates them.
+  /// Fields that name the client, host or URL, as received: ``Forwarder`` evaluates them.
   let forwarding: HTTPFields?
+  /// Fields that name another method, and were removed; `nil` without any.
+  let methodOverrides: HTTPFields?
   /// The client, as far as it can be trusted: the peer, or the client that trusted proxies name.
   var client: IPAddress?
   /// The site that it belongs to; `nil` for none. ``SiteFinder`` sets it, and the authority of a request without one.
@@ -67,12 +69,27 @@ struct ClientRequest: Sendable {
   }
 
   init(
-    _ found: Fields, _ method: HTTPRequest.Method, target: String, hasFragment: Bool, _ framing: Framing,
+    _ found: consuming Fields, _ method: HTTPRequest.Method, target: String, hasFragment: Bool,
+    _ framing: Framing,
     _ version: HTTPVersion, scheme: String, upgrade: String? = nil
   ) throws(MessageFault) {
     (self.version, self.framing, self.upgrade) = (version, framing, upgrade)
     expectsContinue = found.expectsContinue && version != .http10 && framing != .none
     forwarding = found.forwarding
+    // The response would be stored for all. In a POST, such a field names the method that the client means.
+    if found.overridesMethod, method == .get || method == .head || method.isQuery {
+      var (kept, overrides) = (HTTPFields(), HTTPFields())
+      for field in found.fields {
+        if FieldRole(field.name.canonicalName) == .methodOverride {
+          overrides.append(field)
+        } else {
+          kept.append(field)
+        }
+      }
+      (found.fields, methodOverrides) = (kept, overrides)
+    } else {
+      methodOverrides = nil
+    }
     let host = try found.host.map { given throws(MessageFault) in
       guard let host = Authority.normalized(given, scheme: scheme) else {
         throw MessageFault("Host is not a host and a port (RFC 9110 §7.2)")
@@ -99,6 +116,7 @@ struct ClientRequest: Sendable {
     private(set) var (expectsContinue, acceptsTrailers) = (false, false)
     private(set) var maxForwards: HTTPField?
     private(set) var forwarding: HTTPFields?
+    private(set) var overridesMethod = false
     /// The values of `Upgrade`.
     private(set) var protocols: [String] = []
 
@@ -123,6 +141,9 @@ struct ClientRequest: Sendable {
         expectsContinue = true
       case .maxForwards: maxForwards = field
       case .forwarding: forwarding = (forwarding ?? HTTPFields()).appending(field)
+      case .methodOverride:
+        overridesMethod = true
+        fields.append(field)
       case .upgrade: protocols.append(field.value)
       case .hop, .proxyCredentials, .lookalike: break
       }

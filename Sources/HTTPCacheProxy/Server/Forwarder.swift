@@ -64,6 +64,9 @@ struct Forwarder: Sendable {
     return place.belongs(to: address)
   }
 
+  /// Whether the origin gets a received field of this kind.
+  func passesOn(_ field: HTTPField) -> Bool { isTrusted && passedOn.contains(field.name.canonicalName) }
+
   /// Adds the fields to a request.
   ///
   /// - Parameter given: the received fields of this kind.
@@ -85,7 +88,7 @@ struct Forwarder: Sendable {
     }
     // A peer that sets some of the fields may pass on the others from its clients.
     var rest = HTTPFields()
-    for field in given where passedOn.contains(field.name.canonicalName) { rest.append(field) }
+    for field in given where passesOn(field) { rest.append(field) }
     if forwarding.usesXForwarded, let forName = Self.forName, let protoName = Self.protoName,
       let hostName = Self.hostName
     {
@@ -102,6 +105,20 @@ struct Forwarder: Sendable {
     }
     for field in rest { request.headerFields.append(field) }
     return client(given)
+  }
+
+  /// Names the client of a request, and counts the fields that were removed.
+  mutating func nameClient(of request: inout ClientRequest, _ context: ProxyContext) {
+    // A request that the proxy answers itself is shown as received.
+    guard request.maxForwards != 0 else {
+      request.client = address
+      return
+    }
+    request.client = apply(to: &request.request, given: request.forwarding)
+    if let given = request.forwarding {
+      for field in given where !passesOn(field) { context.fieldRemoved(field) }
+    }
+    if let given = request.methodOverrides { for field in given { context.fieldRemoved(field) } }
   }
 
   private static func list(_ values: [String], _ own: String) -> String {

@@ -3,6 +3,7 @@
 
 import HTTPCacheObserving
 import HTTPCaching
+import HTTPTypes
 import Logging
 import NIOCore
 import Synchronization
@@ -50,6 +51,18 @@ final class ProxyContext: Sendable {
       unassigned: statistics.unassigned)
     self.sites = sites
     settings.onChange { [weak sites] _ in sites?.update() }
+  }
+
+  /// Counts a field that was removed from a request, and logs the first one of each counted name.
+  func fieldRemoved(_ field: HTTPField) {
+    // CGI does not distinguish them.
+    let name = field.name.canonicalName.replacing("_", with: "-")
+    guard let count = statistics.fieldsRemoved[name], count.increment() == 0 else { return }
+    let reason: Logger.Message =
+      FieldRole(name) == .methodOverride
+      ? "removed a field that names another method from a GET, HEAD or QUERY"
+      : "removed a field about the client; if a proxy in front sets it, add its address to --trust, and the field to --trust-field"
+    logger.notice(reason, metadata: ["field": "\(name)"])
   }
 
   /// The site of a request.

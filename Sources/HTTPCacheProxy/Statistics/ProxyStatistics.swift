@@ -40,6 +40,11 @@ package final class ProxyStatistics: Sendable {
   package let acceptFailures = MetricCount("httpcache_accept_failures_total")
   /// Requests that were refused because they were malformed or exceeded a limit.
   package let refused = MetricCount("httpcache_requests_refused_total")
+  /// Fields that were removed from requests, by their names.
+  let fieldsRemoved = Dictionary(
+    uniqueKeysWithValues: FieldRole.countedNames.map {
+      ($0, MetricCount("httpcache_request_fields_removed_total", [("field", $0)]))
+    })
   /// Requests that neither the store nor the origin could answer.
   package var failed: MetricCount { cache.failed }
   /// Responses that ended early.

@@ -433,7 +433,7 @@ struct ProxyOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Field about the client to pass on from trusted proxies, besides X-Forwarded-For, -Proto, -Host and Forwarded, such as \
-      X-Forwarded-Port; may be repeated.
+      X-Forwarded-Port, CF-Connecting-IP or X-Original-URL; may be repeated.
       """, valueName: "name"))
   var trustField: [String] = []
 

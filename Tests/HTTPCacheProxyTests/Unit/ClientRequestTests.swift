@@ -31,6 +31,23 @@ struct ClientRequestTests {
   }
 
   @Test(
+    "Fields that name another method are removed from what the cache may answer or store, and from nothing else",
+    arguments: [
+      ("GET", true), ("HEAD", true), ("QUERY", true), ("POST", false), ("PUT", false), ("PATCH", false),
+      ("DELETE", false), ("OPTIONS", false), ("PROPFIND", false), ("get", false),
+    ])
+  func methodOverride(method: String, isRemoved: Bool) throws {
+    let names = ["X-HTTP-Method-Override", "x-http-method", "X-METHOD-OVERRIDE"]
+    let fields = names.map { "\($0): DELETE\r\nX-One: 1\r\n" }.joined()
+    // CGI takes it for the first one.
+    let text = "\(method) / HTTP/1.1\r\nHost: a\r\n\(fields)X_HTTP_Method_Override: PUT\r\n\r\n"
+    let request = try read(text)
+    let kept = request.request.headerFields.map(\.name.rawName)
+    #expect(kept == (isRemoved ? ["X-One", "X-One", "X-One"] : names.flatMap { [$0, "X-One"] }))
+    #expect(request.methodOverrides?.map(\.name.rawName) == (isRemoved ? names : nil))
+  }
+
+  @Test(
     "A target whose scheme is not that of the proxy is refused (RFC 9110 §7.4)",
     arguments: ["http", "https"], ["http", "https", "HTTP", "hTTpS"])
   func scheme(served: String, named: String) throws {

@@ -19,6 +19,41 @@ struct ForwarderTests {
     #expect((FieldRole(name) == .forwarding) == tells)
   }
 
+  @Test(
+    "Fields that name the client, host or URL may be passed on from trusted proxies, and no others",
+    arguments: FieldRole.countedNames + [
+      "X-Real-IP", "X-Forwarded", "X-Forwarded-Port", "X-ORIGINAL-URL", "X_Original_URL", "x-original_url",
+      "X-Other", "Host", "Authorization", "Via", "X-Originalurl", "X-Client", "X-Original-Url2",
+    ])
+  func trustedField(name: String) throws {
+    let address = ProxyConfiguration.Address(host: "::1", port: 0)
+    var configuration = ProxyConfiguration(listen: address, origin: address)
+    configuration.trustedFields = [name]
+    let names =
+      FieldRole.countedNames.filter { !$0.contains("method") } + [
+        "x-real-ip", "x-forwarded", "x-forwarded-port",
+      ]
+    if names.contains(name.lowercased()) {
+      try configuration.validate()
+    } else {
+      #expect {
+        try configuration.validate()
+      } throws: {
+        "\($0)".contains("found '\(name)'")
+      }
+    }
+  }
+
+  @Test(
+    "Each counted name is that of a field that is removed, also with underscores",
+    arguments: FieldRole.countedNames)
+  func counted(name: String) {
+    let isMethod = name.contains("method")
+    #expect(FieldRole(name) == (isMethod ? .methodOverride : .forwarding))
+    #expect(FieldRole(name.replacing("-", with: "_")) == (isMethod ? .lookalike : .forwarding))
+    #expect(name == name.lowercased() && HTTPField.Name(name) != nil)
+  }
+
   @Test("Both fields name a client with an IPv6 address, which Forwarded quotes (RFC 7239 §6)")
   func addressOfVersion6() {
     var configuration = ProxyConfiguration(
@@ -48,15 +83,16 @@ struct ForwarderTests {
     for name in passedOn + [
       "x-real-ip", "x-forwarded", "x-forwarded-port", "x-forwarded-prefix", "x-forwarded-scheme",
       "x-forwarded-server", "x-forwarded-ssl", "x_forwarded_for", "x-forwarded_host", "x_real_ip",
+      "x-original-url", "cf-connecting-ip", "x_client_ip",
     ] { given.append(HTTPField(name: try #require(HTTPField.Name(name)), value: "for=192.0.2.9")) }
     var request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
     var forwarder = Forwarder(IPAddress("10.0.0.1"), configuration)
     _ = forwarder.apply(to: &request, given: given)
     #expect(Set(request.headerFields.map(\.name.canonicalName)) == Set(passedOn))
 
-    configuration.trustedFields = ["X-Real-IP", "x-forwarded-port"]
+    configuration.trustedFields = ["X-Real-IP", "x-forwarded-port", "CF-Connecting-IP", "X-Client-IP"]
     for (peer, fields) in [
-      ("10.0.0.1", Set(passedOn + ["x-real-ip", "x-forwarded-port"])),
+      ("10.0.0.1", Set(passedOn + ["x-real-ip", "x-forwarded-port", "cf-connecting-ip"])),
       (
         "192.0.2.1",
         Set(kind.usesXForwarded ? passedOn.prefix(3) : []).union(kind.usesForwarded ? ["forwarded"] : [])

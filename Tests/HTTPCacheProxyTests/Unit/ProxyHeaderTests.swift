@@ -57,7 +57,7 @@ struct ProxyHeaderTests {
       let fixture = try ConnectionFixture(cache: cache, Self.trusting)
       try fixture.receive(header + Self.request, isWhole: isWhole)
       #expect(fixture.wire.sent.hasSuffix("\r\n\r\nhello /1"))
-      #expect(fixture.connection.clientAddress == IPAddress(client))
+      #expect(fixture.connection.forwarder?.address == IPAddress(client))
       // The client that the header names is not trusted, as its peer is.
       var request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/")
       let name = try #require(HTTPField.Name("X-Forwarded-For"))

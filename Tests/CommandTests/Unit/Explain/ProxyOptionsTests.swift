@@ -95,12 +95,13 @@ struct ProxyOptionsTests {
     let (proxy, _, _) = try ProxyOptions.parse([
       "--origin", "http://a", "--trust", "10.0.0.0/8", "--trust", "::1", "--forwarded", "rfc7239",
       "--proxy-protocol", "--trust-field", "X-Real-IP", "--trust-field", "x-forwarded-port",
+      "--trust-field", "CF-Connecting-IP",
       "--no-upgrade", "--upgrade-timeout", "1.5",
     ]).resolved()
     #expect(proxy.forwardedFields == .rfc7239)
     #expect(proxy.trustedPeers.map(\.description) == ["10.0.0.0/8", "::1/128"])
     #expect(byDefault.trustedFields.isEmpty)
-    #expect(proxy.trustedFields == ["X-Real-IP", "x-forwarded-port"])
+    #expect(proxy.trustedFields == ["X-Real-IP", "x-forwarded-port", "CF-Connecting-IP"])
     #expect(proxy.expectsProxyHeader && !proxy.allowsUpgrade)
     #expect(proxy.timeouts.tunnel == .milliseconds(1500))
   }
@@ -245,6 +246,7 @@ struct ProxyOptionsTests {
       ["--origin", "http://a", "--trust", "10.0.0.1/8"], ["--origin", "http://a", "--trust", "localhost"],
       ["--origin", "http://a", "--trust-field", "X-Other"], ["--origin", "http://a", "--trust-field", ""],
       ["--origin", "http://a", "--trust-field", "x_forwarded_port"],
+      ["--origin", "http://a", "--trust-field", "X-HTTP-Method-Override"],
       ["--origin", "http://a", "--tag-field", ""], ["--origin", "http://a", "--tag-field", "a b"],
       ["--origin", "http://a", "--tag-field", "Cache-Groups"],
       ["--origin", "http://a", "--tag-field", "Vary"],

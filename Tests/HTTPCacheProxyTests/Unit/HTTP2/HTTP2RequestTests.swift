@@ -196,6 +196,25 @@ struct HTTP2RequestTests {
     #expect(request.forwarding?.count == 3)
   }
 
+  @Test(
+    "Fields that name another method are removed from what the cache may answer or store, and from nothing else",
+    arguments: [("GET", true), ("HEAD", true), ("QUERY", true), ("POST", false), ("DELETE", false)])
+  func methodOverride(method: String, isRemoved: Bool) throws {
+    let names = ["x-http-method-override", "x-http-method", "x-method-override"]
+    let fields = Self.with(":method", method) + names.map { ($0, "DELETE") } + [("x-one", "1")]
+    let request = try Self.read(fields)
+    #expect(request.request.headerFields.map(\.name.rawName) == (isRemoved ? [] : names) + ["x-one"])
+    #expect(request.methodOverrides?.map(\.name.rawName) == (isRemoved ? names : nil))
+  }
+
+  @Test("A web socket is a GET, from which fields that name another method are removed")
+  func methodOfWebSocket() throws {
+    let fields = [(":protocol", "websocket")] + Self.with(":method", "CONNECT")
+    let request = try Self.read(fields + [("x-http-method-override", "POST")], hasContent: true)
+    #expect(request.upgrade == "websocket" && request.methodOverrides?.count == 1)
+    #expect(request.request.headerFields.map(\.name.canonicalName) == ["sec-websocket-key"])
+  }
+
   // MARK: - Conversion
 
   /// A request of random parts, many of which are malformed.
