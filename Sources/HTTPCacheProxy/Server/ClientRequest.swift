@@ -158,9 +158,11 @@ struct ClientRequest: Sendable {
       return request.headerFields.append(field)
     }
     let digits = field.value
-    guard let count = Int(digits), count >= 0, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+    guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
       throw MessageFault("Max-Forwards is not a number (RFC 9110 §7.6.2)")
     }
+    // A larger number counts as the greatest.
+    let count = Int(digits) ?? .max
     maxForwards = count
     if count > 0, let name = HTTPField.Name("Max-Forwards") {
       request.headerFields.append(HTTPField(name: name, value: String(count - 1)))

@@ -3,6 +3,7 @@
 
 import HTTPTypes
 import NIOCore
+import NIOHPACK
 import Testing
 
 @testable import HTTPCacheProxy
@@ -58,5 +59,46 @@ struct ClientRequestTests {
     }
     let request = try read(head, scheme: served).request
     #expect(request.scheme == served && request.authority == "b.example" && request.path == "/x?y")
+  }
+
+  @Test(
+    "Max-Forwards of OPTIONS and TRACE is a number, of which one beyond any integer counts as the greatest (RFC 9110 §7.6.2)",
+    arguments: [
+      ("0", 0, nil), ("1", 1, "0"), ("007", 7, "6"), ("9223372036854775807", .max, "9223372036854775806"),
+      ("9223372036854775808", .max, "9223372036854775806"),
+      ("99999999999999999999999999999999999999", .max, "9223372036854775806"),
+      ("00000000000000000000000000000000000001", 1, "0"),
+      ("", nil, nil), ("-1", nil, nil), ("+1", nil, nil), ("1 2", nil, nil), ("1.0", nil, nil),
+      ("x", nil, nil),
+      ("0x1", nil, nil), ("1, 2", nil, nil),
+    ] as [(String, Int?, String?)])
+  func maxForwards(value: String, number: Int?, sent: String?) throws {
+    let name = try #require(HTTPField.Name("Max-Forwards"))
+    for method in ["OPTIONS", "TRACE", "GET"] {
+      func read(_ isHTTP2: Bool) throws -> ClientRequest {
+        guard isHTTP2 else {
+          return try self.read("\(method) / HTTP/1.1\r\nHost: a\r\nMax-Forwards: \(value)\r\n\r\n")
+        }
+        return try ClientRequest(
+          [":method": method, ":scheme": "http", ":authority": "a", ":path": "/", "max-forwards": value],
+          hasContent: false, .init(), scheme: "http", isEncrypted: false)
+      }
+      for isHTTP2 in [false, true] {
+        if method == "GET" {
+          // It has no meaning for other methods.
+          let request = try read(isHTTP2)
+          #expect(request.maxForwards == nil && request.request.headerFields[name] == value)
+        } else if let number {
+          let request = try read(isHTTP2)
+          #expect(request.maxForwards == number && request.request.headerFields[name] == sent)
+        } else {
+          #expect {
+            try read(isHTTP2)
+          } throws: {
+            ($0 as? MessageFault)?.status == 400
+          }
+        }
+      }
+    }
   }
 }

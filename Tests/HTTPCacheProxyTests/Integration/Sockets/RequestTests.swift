@@ -138,6 +138,9 @@ struct RequestTests {
       #expect(proxy.origin.requests.isEmpty)
       _ = try await proxy.exchange("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: 3\r\n\r\n")
       #expect(proxy.origin.requests.first?.contains("Max-Forwards: 2\r\n") == true)
+      let large = String(repeating: "9", count: 100)
+      _ = try await proxy.exchange("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: \(large)\r\n\r\n")
+      #expect(proxy.origin.requests.last?.contains("Max-Forwards: \(Int.max - 1)\r\n") == true)
     }
   }
 
