@@ -172,11 +172,14 @@ struct AdminRequest: Sendable {
   /// Whether the request has the admin token.
   private var isAuthorized: Bool {
     guard let token = context.settings.value.adminToken, let authorization else { return false }
-    return Self.isEqual(authorization, "Bearer \(token)")
+    // Names of schemes have no case (RFC 9110 §11.1).
+    let scheme = authorization.prefix { $0 != " " }
+    let credentials = authorization[scheme.endIndex...].drop { $0 == " " }
+    return scheme.lowercasedASCII == "bearer" && !credentials.isEmpty && Self.isEqual(credentials, token)
   }
 
   /// Compares tokens; takes the same time for a wrong token and for the right one.
-  private static func isEqual(_ left: String, _ right: String) -> Bool {
+  private static func isEqual(_ left: Substring, _ right: String) -> Bool {
     let (left, right) = (Array(left.utf8), Array(right.utf8))
     var difference = left.count ^ right.count
     for index in right.indices { difference |= Int(right[index] ^ (index < left.count ? left[index] : 0)) }
