@@ -11,14 +11,14 @@ extension AdviceCheck {
 
   private static let syntax: [AdviceCheck] = [
     AdviceCheck("separators", .error) { subject in
-      subject.directives.filter { !$0.isValid && $0.corrected.count > 1 }.map { member in
+      subject.directives.filter { !$0.isValid && $0.intended.count > 1 }.map { member in
         Finding(
           "'\(member.text)' is not separated by commas. Caches honour its restrictions and ignore its permissions.",
           fix: subject.correctedCacheControl)
       }
     },
     AdviceCheck("directive-syntax", .error) { subject in
-      subject.directives.filter { !$0.isValid && $0.corrected.count <= 1 }.map { member in
+      subject.directives.filter { !$0.isValid && $0.intended.count <= 1 }.map { member in
         Finding(
           "'\(member.text)' has invalid syntax. Caches honour its restrictions and ignore its permissions.",
           fix: subject.correctedCacheControl)
@@ -26,11 +26,21 @@ extension AdviceCheck {
     },
     AdviceCheck("misspelt-directive", .error) { subject in
       subject.directives.filter(\.isValid).compactMap { member in
-        Directives.meant(by: member.name).map {
-          Finding(
-            "Caches ignore '\(member.text)', which is not a directive. The intended one is probably '\($0)'.",
-            fix: subject.correctedCacheControl)
+        guard let name = Directives.meant(by: member.name), !Directives.ofRequests.contains(name) else {
+          return nil
         }
+        return Finding(
+          "Caches ignore '\(member.text)', which is not a directive. The intended one is probably '\(name)'.",
+          fix: subject.correctedCacheControl)
+      }
+    },
+    AdviceCheck("request-directive", .warning) { subject in
+      subject.directives.compactMap { member in
+        let name = Directives.meant(by: member.name) ?? member.name
+        guard Directives.ofRequests.contains(name) else { return nil }
+        return Finding(
+          "'\(name)' is a directive of requests. Caches ignore it in a response (RFC 9111 §5.2.1).",
+          fix: "Remove '\(member.text)'.")
       }
     },
     AdviceCheck("invalid-time", .error) { subject in

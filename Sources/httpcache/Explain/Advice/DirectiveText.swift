@@ -57,8 +57,11 @@ struct DirectiveText: Hashable {
     return Int64(argument) ?? .max
   }
 
+  /// Those of the intended directives that have a meaning in a response.
+  var corrected: [String] { intended.filter { !Directives.ofRequests.contains(DirectiveText($0).name) } }
+
   /// The intended directives, each in its correct spelling.
-  var corrected: [String] {
+  var intended: [String] {
     if isValid { return [Self.spelled(text)] }
     // Blanks around an equals sign are part of a directive; all others, semicolons and quotes end one.
     var text = self.text.replacing("\"", with: " ").replacing("'", with: " ").replacing(":", with: "=")
@@ -77,7 +80,7 @@ struct DirectiveText: Hashable {
     let name = Directives.meant(by: directive.name) ?? directive.name
     let isTime = Directives.withTime.contains(name)
     guard let argument = directive.argument, !argument.isEmpty else {
-      return isTime && name != "max-stale" ? "\(name)=3600" : name
+      return isTime ? "\(name)=3600" : name
     }
     if isTime, directive.seconds == nil { return "\(name)=\(Directives.seconds(in: argument) ?? 3600)" }
     let behind = text.dropFirst(directive.name.count)
@@ -88,12 +91,13 @@ struct DirectiveText: Hashable {
 /// The known directives.
 enum Directives {
   static let withTime: Set = [
-    "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error", "max-stale", "min-fresh",
+    "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error",
   ]
-  static let known: Set = withTime.union([
+  /// They have no meaning in a response (RFC 9111 §5.2.1).
+  static let ofRequests: Set = ["max-stale", "min-fresh", "only-if-cached"]
+  static let known: Set = withTime.union(ofRequests).union([
     "public", "private", "no-cache", "no-store", "no-transform", "must-revalidate", "proxy-revalidate",
-    "must-understand",
-    "immutable", "only-if-cached",
+    "must-understand", "immutable",
   ])
   /// In use, though not in a standard: these names are not misspelt.
   private static let others: Set = ["pre-check", "post-check", "community", "no-vary", "no-archive"]
@@ -101,7 +105,9 @@ enum Directives {
   /// Returns the directive that an unknown name was meant to be; `nil` if the name is valid, or similar to no
   /// directive.
   static func meant(by name: String) -> String? {
-    guard !known.contains(name), !others.contains(name), name.count >= 4 else { return nil }
+    guard !known.contains(name), !others.contains(name), name.count >= 4 else {
+      return nil
+    }
     let letters = bare(name)
     if let same = known.sorted().first(where: { bare($0) == letters }) { return same }
     let near = known.map { (name: $0, distance: distance(letters, bare($0))) }

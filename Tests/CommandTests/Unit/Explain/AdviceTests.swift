@@ -55,6 +55,9 @@ struct AdviceTests {
       code: "misspelt-directive", head: "Cache-Control: must-revalidated",
       fix: "Cache-Control: must-revalidate"),
     Row(code: "misspelt-directive", head: "Cache-Control: 'no-cache'", fix: "Cache-Control: no-cache"),
+    Row(code: "request-directive", head: "Cache-Control: max-age=60, max-stale", fix: "Remove 'max-stale'."),
+    Row(code: "request-directive", head: "Cache-Control: Min-Fresh=x", fix: "Remove 'Min-Fresh=x'."),
+    Row(code: "request-directive", head: "Cache-Control: only-if-cache", fix: "Remove 'only-if-cache'."),
     Row(code: "invalid-time", head: "Cache-Control: max-age=1h", fix: "Cache-Control: max-age=3600"),
     Row(
       code: "invalid-time", head: "Cache-Control: max-age=1.5d, public",
@@ -202,6 +205,27 @@ struct AdviceTests {
     #expect(flat.hasPrefix(verdict))
     #expect(flat.contains(stored), "\(text)")
     if verdict.contains("effectively not cached") { #expect(!flat.contains("revalidated before every use")) }
+  }
+
+  @Test(
+    "No advice names a directive of requests as one to write (RFC 9111 §5.2.1)",
+    arguments: [
+      "max-stail=60", "maxstale", "max_stale=60", "min-fesh=60", "minfresh=60", "min-fresch", "only-if-cache",
+      "only_if_cached", "max-stale=5; max-age=60", "min-fresh=5 max-age:60", "max-age=60, max-stale=1h",
+      "max-stale, max-stale=5, max-age=1m", "'min-fresh', public",
+    ])
+  func requestDirectives(value: String) throws {
+    for name in ["Cache-Control", "CDN-Cache-Control"] {
+      for note in try Self.explanation("\(name): \(value)").advice {
+        let isToRemove = note.code == "request-directive"
+        let isNamed = Directives.ofRequests.contains {
+          note.fix.contains($0) || note.text.contains("probably '\($0)")
+        }
+        #expect(isToRemove || !isNamed, "\(note)")
+        #expect(!isToRemove || note.fix.hasPrefix("Remove '"), "\(note)")
+        #expect(note.code != "invalid-time" || note.text.contains("max-age"), "\(note)")
+      }
+    }
   }
 
   @Test("Notes are numbered, wrapped, and free of control characters")
