@@ -90,7 +90,13 @@ package final class SentRequest: Sendable {
   ///
   /// - Parameter length: the length of the content in bytes, if it is known.
   func exchange(_ result: CacheEngine.Exchange.Result, length: Int? = nil) -> CacheEngine.Exchange {
-    var lifetime: Duration?
+    var (result, lifetime): (CacheEngine.Exchange.Result, Duration?) = (result, nil)
+    if case .response(var head) = result, head.status == .noContent, head.headerFields[.contentLength] != nil
+    {
+      // It ends with its head, whatever this field says (RFC 9112 §6.3), and must not have it (RFC 9110 §8.6).
+      head.headerFields[.contentLength] = nil
+      result = .response(head)
+    }
     if let rule = call.lifetime, case .response(let head) = result { lifetime = rule(request, head) }
     var exchange = CacheEngine.Exchange(
       forwarding: forwarding, candidates: lookup.responses, result: result,

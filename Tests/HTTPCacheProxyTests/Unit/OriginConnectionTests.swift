@@ -83,6 +83,13 @@ struct OriginConnectionTests {
     Course("No content", ok + "Content-Length: 0\r\n\r\n", isReused: true),
     Course("A status without content", "HTTP/1.1 204 No Content\r\n\r\n", [204], isReused: true),
     Course(
+      "A status without content, with a length", "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n",
+      [204],
+      isReused: true),
+    Course(
+      "A status without content, with content", "HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nab",
+      [204]),
+    Course(
       "304 without its content", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", [304],
       isReused: true),
     Course("HEAD without its content", ok + "Content-Length: 9\r\n\r\n", method: .head, isReused: true),

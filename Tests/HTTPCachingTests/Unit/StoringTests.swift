@@ -40,6 +40,24 @@ struct StoringTests {
     #expect(setting.log.reasons(.notStored) == [.responseNoStore])
   }
 
+  @Test(
+    "A 204 is stored whatever its Content-Length, which is not (RFC 9112 §6.3, RFC 9110 §8.6)",
+    arguments: ["2", "0", nil])
+  func noContent(length: String?) async throws {
+    let setting = try Setting()
+    var fields: HTTPFields = [.cacheControl: "max-age=60"]
+    fields[.contentLength] = length
+    let head = HTTPResponse(status: .noContent, headerFields: fields)
+    let origin = MemoryOrigin { _, _ in TransportResponse(head: head) }
+    for source in [CachedResponse.Source.network, .hit] {
+      let answer = try await setting.get(from: origin)
+      #expect(answer.source == source && answer.text.isEmpty)
+      if source == .hit { #expect(answer.response.head.headerFields[.contentLength] == nil) }
+    }
+    #expect(setting.cache.store(head, content: [], for: .get("/other")) == .storedWithLifetime)
+    #expect(setting.cache.storedResponse(for: .get("/other"))?.head.headerFields[.contentLength] == nil)
+  }
+
   @Test("Explicit storing refuses incomplete responses, other methods and empty tiers")
   func refused() throws {
     let cache = try Setting().cache

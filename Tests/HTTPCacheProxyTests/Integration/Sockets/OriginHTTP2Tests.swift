@@ -65,6 +65,11 @@ struct OriginHTTP2Tests {
         testDescription: "204", head: [(":status", "204")], expected: ["HTTP/1.1 204 No Content\r\n"],
         content: []),
       Answer(
+        testDescription: "204 with a length",
+        head: [(":status", "204"), ("content-length", "2"), ("cache-control", "max-age=3600")],
+        endsLater: true, expected: ["HTTP/1.1 204 No Content\r\n", "fwd-status=204; ttl=3600; stored;"],
+        content: []),
+      Answer(
         testDescription: "404", head: [(":status", "404")], pieces: [[0x61]],
         expected: ["HTTP/1.1 404 Not Found\r\n"]),
       Answer(
@@ -175,6 +180,10 @@ struct OriginHTTP2Tests {
       Malformed(
         testDescription: "content longer than its length",
         send: { try await $0.send(ok + [("content-length", "1")], content: [1, 2]) },
+        reason: "longer than Content-Length"),
+      Malformed(
+        testDescription: "content of a status that has none",
+        send: { try await $0.send([(":status", "204"), ("content-length", "2")], content: [1, 2]) },
         reason: "longer than Content-Length"),
       Malformed(
         testDescription: "many interim responses",

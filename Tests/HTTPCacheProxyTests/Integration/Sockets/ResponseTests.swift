@@ -5,7 +5,9 @@ import BenchmarkHarness
 import CacheMutex
 import HTTPCacheObserving
 import HTTPCacheProxy
+import Loopback
 import NIOCore
+import NIOHPACK
 import TestSupport
 import Testing
 
@@ -246,6 +248,40 @@ struct ResponseTests {
     }) { proxy in
       for path in ["/a", "/b"] { expect(try await proxy.get(path), endsWith: "one") }
       #expect(proxy.origin.connectionCount == 2)
+    }
+  }
+
+  @Test(
+    "A 204 ends with its head, whatever its Content-Length, which is removed (RFC 9112 §6.3, RFC 9110 §8.6)",
+    arguments: [
+      ("Content-Length: 2\r\n", "", true), ("Content-Length: 0\r\n", "", true), ("", "", true),
+      ("Content-Length: 2\r\nContent-Length: 3\r\n", "", true), ("Content-Length: x\r\n", "", true),
+      ("Transfer-Encoding: chunked\r\n", "", true), ("Content-Length: 2\r\n", "ab", false),
+    ])
+  func noContent(framing: String, bytes: String, isReused: Bool) async throws {
+    try await ProxyFixture.run {
+      $0.http2 = .always
+    } origin: { request, connection in
+      let control = request.contains(" /stored") ? "max-age=3600" : "no-store"
+      try await connection.send(
+        "HTTP/1.1 204 No Content\r\nCache-Control: \(control)\r\n\(framing)\r\n\(bytes)")
+      return true
+    } _: { proxy in
+      let client = try await HTTP2Client.connect(port: proxy.port)
+      for path in ["/a", "/stored", "/stored", "/b"] {
+        let answer = try await proxy.get(path)
+        expect(answer, startsWith: "HTTP/1.1 204 No Content\r\n")
+        expect(answer, endsWith: "\r\n\r\n")
+        #expect(
+          !answer.contains("\r\nContent-Length:") && !answer.contains("\r\nTransfer-Encoding:"), "\(answer)")
+        let other = try await client.send(HTTP2Client.request(path))
+        #expect(other.status == 204 && other.isWhole && other.body.isEmpty)
+        #expect(other.fields?["content-length"] == [])
+      }
+      await client.close()
+      #expect(proxy.origin.requests.count { $0.contains(" /stored ") } == 1)
+      #expect(proxy.origin.requests.count == 5)
+      #expect(proxy.origin.connectionCount == (isReused ? 1 : 5))
     }
   }
 
