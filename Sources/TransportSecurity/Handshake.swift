@@ -11,7 +11,8 @@
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
 
-    private let tls: NIOSSLHandler
+    /// `nil` until a server has chosen its certificate.
+    var tls: NIOSSLHandler?
     private let name: String
     private let deadline: NIODeadline
     private let check: (NIOSSLHandler) throws -> Void
@@ -26,7 +27,7 @@
     ///   - check: throws if the peer is not the expected one.
     ///   - done: called once, on the event loop, before the first bytes after the handshake.
     init(
-      _ tls: NIOSSLHandler, name: String = "", by deadline: NIODeadline,
+      _ tls: NIOSSLHandler? = nil, name: String = "", by deadline: NIODeadline,
       check: @escaping (NIOSSLHandler) throws -> Void = { _ in },
       done: @escaping (Result<Agreement, any Error>) -> Void
     ) {
@@ -56,7 +57,7 @@
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-      if case TLSUserEvent.handshakeCompleted(let protocolName) = event {
+      if case TLSUserEvent.handshakeCompleted(let protocolName) = event, let tls {
         do {
           try check(tls)
         } catch {
@@ -71,7 +72,7 @@
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
       if isClosing { return }
       let failure = TLSFailure(
-        error, certificate: tls.peerCertificate, name: name, isInHandshake: done != nil)
+        error, certificate: tls?.peerCertificate, name: name, isInHandshake: done != nil)
       guard done != nil else { return context.fireErrorCaught(failure ?? error) }
       fail(failure ?? TLSFailure(.ended, "the connection ended during the TLS handshake: \(error)"), context)
     }
@@ -103,11 +104,10 @@
     }
 
     private func closeSocket(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?) {
-      do {
-        try context.pipeline.syncOperations.context(handler: tls).close(promise: promise)
-      } catch {
-        context.close(promise: promise)
+      guard let tls, let inner = try? context.pipeline.syncOperations.context(handler: tls) else {
+        return context.close(promise: promise)
       }
+      inner.close(promise: promise)
     }
 
     func channelInactive(context: ChannelHandlerContext) {

@@ -9,61 +9,66 @@ import NIOCore
   /// What all connections of a server's clients share: the certificates and keys, read from their files, and the keys of the
   /// session tickets.
   package struct ServerContext: Sendable {
+    /// What answers a handshake.
+    private struct Identity: Sendable {
+      let context: NIOSSLContext
+      /// The names that the certificate is for.
+      let names: Set<DNSName>
+    }
+
     package let certificates: [ServerCertificate]
-    private let context: NIOSSLContext
+    /// For clients that ask for no name, or for one that no certificate has.
+    private let first: Identity
+    /// Each name has a context, and so its own keys for session tickets: a session must not be resumed for another name (RFC
+    /// 6066 §3). The names that one pattern covers share theirs.
+    private let byName: [DNSName: Identity]
 
     /// Reads the files.
     package init(_ options: ServerTLS) throws(TLSFault) {
-      var (found, byName): ([ServerCertificate], [DNSName: NIOSSLContextConfigurationOverride]) = ([], [:])
-      var first: NIOSSLContextConfigurationOverride?
+      let issuers = try options.clientIssuersFile.map { file throws(TLSFault) in
+        try PEM.certificates(file, .issuers)
+      }
+      var (found, byName): ([ServerCertificate], [DNSName: Identity]) = ([], [:])
+      var first: Identity?
       for given in options.certificates {
         let chain = try PEM.certificates(given.file, .certificate)
-        var identity = NIOSSLContextConfigurationOverride()
-        identity.certificateChain = chain.map { .certificate($0) }
-        identity.privateKey = .privateKey(try PEM.key(given.keyFile ?? given.file))
-        let leaf = chain[0]
+        let key = try PEM.key(given.keyFile ?? given.file)
+        let (leaf, names) = (chain[0], Set(chain[0].dnsNames))
+        func identity() throws(TLSFault) -> Identity {
+          Identity(context: try Self.makeContext(chain, key, options, issuers, file: given), names: names)
+        }
         found.append(
           ServerCertificate(
             file: given.file, names: leaf.dnsNames.map(\.text), lastSecond: Int64(leaf.notValidAfter)))
+        // Each key must belong to its certificate, also of those that no client can ask for.
+        let own = try identity()
+        first = first ?? own
         // The first certificate with a name has it.
-        for name in leaf.dnsNames where byName[name] == nil { byName[name] = identity }
-        first = first ?? identity
-        // Each key must belong to its certificate, also of those that few clients ask for.
-        _ = try Self.makeContext(identity, options, file: given)
+        for name in names where byName[name] == nil { byName[name] = try identity() }
       }
-      guard let first, let own = options.certificates.first else {
+      guard let first else {
         throw TLSFault(.certificate, "expected at least one certificate")
       }
-      certificates = found
-      context = try Self.makeContext(first, options, file: own) { [byName] in
-        if options.certificates.count == 1 { return }
-        $0.sslContextCallback = { client, promise in
-          let name = client.serverHostname.map { DNSName($0.utf8) }
-          promise.succeed(
-            name.flatMap { byName[$0] } ?? name?.pattern.flatMap { byName[$0] } ?? .noChanges)
-        }
-      }
+      (certificates, self.first, self.byName) = (found, first, byName)
     }
 
     private static func makeContext(
-      _ identity: NIOSSLContextConfigurationOverride, _ options: ServerTLS, file: ServerTLS.Certificate,
-      _ configure: (inout TLSConfiguration) -> Void = { _ in }
+      _ chain: [NIOSSLCertificate], _ key: NIOSSLPrivateKey, _ options: ServerTLS,
+      _ issuers: [NIOSSLCertificate]?,
+      file: ServerTLS.Certificate
     ) throws(TLSFault) -> NIOSSLContext {
-      guard let chain = identity.certificateChain, let key = identity.privateKey else {
-        throw TLSFault(.certificate, "no certificate in \(file.file)")
-      }
-      var configuration = TLSConfiguration.makeServerConfiguration(certificateChain: chain, privateKey: key)
+      var configuration = TLSConfiguration.makeServerConfiguration(
+        certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
       // Handshake closes the socket: nothing waits for it.
       configuration.shutdownTimeout = .milliseconds(100)
       configuration.minimumTLSVersion = options.requiresTLS13 ? .tlsv13 : .tlsv12
       configuration.applicationProtocols = options.protocols
-      if let issuers = options.clientIssuersFile {
+      if let issuers {
         configuration.certificateVerification = .noHostnameVerification
         // Many clients choose their certificate by it.
         configuration.sendCANameList = true
-        configuration.trustRoots = .certificates(try PEM.certificates(issuers, .issuers))
+        configuration.trustRoots = .certificates(issuers)
       }
-      configure(&configuration)
       do {
         return try NIOSSLContext(configuration: configuration)
       } catch {
@@ -80,8 +85,23 @@ import NIOCore
       _ channel: any Channel, by deadline: NIODeadline,
       done: @escaping (Result<Agreement, any Error>) -> Void
     ) throws {
-      let handler = NIOSSLServerHandler(context: context)
-      try channel.pipeline.syncOperations.addHandlers(handler, Handshake(handler, by: deadline, done: done))
+      var names: ServerNames?
+      let handshake = Handshake(by: deadline) { result in
+        done(
+          result.map { agreement in
+            var agreement = agreement
+            agreement.names = names
+            return agreement
+          })
+      }
+      let hello = HelloReader { [first, byName] name in
+        let identity = name.flatMap { byName[$0] ?? $0.pattern.flatMap { byName[$0] } } ?? first
+        names = name.map { ServerNames(asked: $0, certificate: identity.names) }
+        let tls = NIOSSLServerHandler(context: identity.context)
+        handshake.tls = tls
+        return tls
+      }
+      try channel.pipeline.syncOperations.addHandlers(hello, handshake)
     }
   }
 

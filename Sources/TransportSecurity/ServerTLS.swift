@@ -44,4 +44,23 @@ package struct Agreement: Sendable {
   package var protocolName: String?
   /// The version of TLS, such as `1.3`.
   package var version: String
+  /// The hosts that the client's requests may be for; `nil` for all, because it has asked for none.
+  package var names: ServerNames?
+}
+
+/// The hosts that the requests on a connection may be for, after a handshake in which the client has asked for one.
+package struct ServerNames: Hashable, Sendable {
+  /// What the client has asked for (RFC 6066 §3). It has seen which certificate it gets for that.
+  let asked: DNSName
+  /// The names in that certificate.
+  let certificate: Set<DNSName>
+
+  /// Whether a host is among them.
+  ///
+  /// - Parameter host: its name, without a port.
+  package func contain(_ host: some Sequence<UInt8>) -> Bool {
+    let name = DNSName(host)
+    return name == asked || certificate.contains(name)
+      || name.pattern.map { certificate.contains($0) } == true
+  }
 }

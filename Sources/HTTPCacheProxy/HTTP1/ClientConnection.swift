@@ -103,7 +103,7 @@ final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnect
     self.loop = loop
     self.service = service
     forwarder = client?.forwarder
-    siteFinder = SiteFinder(context.sites)
+    siteFinder = SiteFinder(context.sites, client?.names)
     isPeerTrusted = client?.isPeerTrusted == true
     tlsVersion = client?.tlsVersion
     isAfterOpening = client != nil

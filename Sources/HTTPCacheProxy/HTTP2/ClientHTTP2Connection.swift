@@ -61,7 +61,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     (self.context, self.loop, self.log) = (context, loop, log)
     (forwarder, isPeerTrusted, tlsVersion) = (client.forwarder, client.isPeerTrusted, client.tlsVersion)
     limits = context.settings.value.limits
-    siteFinder = SiteFinder(context.sites)
+    siteFinder = SiteFinder(context.sites, client.names)
     responseFields = HTTP2ResponseFields(name: context.configuration.name, dates: DateCache())
     machine = ClientHTTP2StateMachine(at: loop.now)
     sent = SentFrames(received: unread)

@@ -26,6 +26,8 @@ struct ClientRequest: Sendable {
   var client: IPAddress?
   /// The site that it belongs to; `nil` for none. ``SiteFinder`` sets it, and the authority of a request without one.
   var site: ServedSite?
+  /// Whether the connection is not for its host. ``SiteFinder`` sets it.
+  var isMisdirected = false
 
   /// Reads the head of a request of HTTP/1.1.
   ///

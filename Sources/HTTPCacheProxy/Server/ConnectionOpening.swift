@@ -31,6 +31,8 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
     var isPeerTrusted: Bool
     /// The version of TLS; `nil` without it.
     var tlsVersion: String?
+    /// The hosts that its requests may be for; `nil` for all.
+    var names: ServerNames?
   }
 
   private enum Phase {
@@ -242,6 +244,8 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
         statistics.handshakes.increment()
         var client = client
         client.tlsVersion = agreement.version
+        // A trusted gateway may send all on one connection (RFC 9110 §7.4).
+        client.names = client.forwarder.isTrusted ? nil : agreement.names
         take(client, service, agreement.protocolName == "h2" ? .http2 : .http11, channel, isAtSocket: false)
       case .failure(let error):
         end()

@@ -5,6 +5,7 @@ import CacheMutex
 import HTTPCaching
 import HTTPTypes
 import Synchronization
+import TransportSecurity
 
 /// The sites that a proxy serves, which may change.
 final class ServedSites: Sendable {
@@ -137,9 +138,13 @@ struct SiteFinder {
   private var table: ServedSites.Table
   private var authority: String?
   private var candidates = SiteTable.Candidates()
+  /// The hosts that the connection is for; `nil` for all.
+  private let names: ServerNames?
+  /// The last authority that is among them.
+  private var named: String?
 
-  init(_ sites: ServedSites) {
-    self.sites = sites
+  init(_ sites: ServedSites, _ names: ServerNames? = nil) {
+    (self.sites, self.names) = (sites, names)
     // In this order: a change in between is found with the next request.
     version = sites.count
     table = sites.table
@@ -157,7 +162,14 @@ struct SiteFinder {
   ///
   /// - Parameter setsAuthority: whether a request without an authority, of HTTP/1.0, gets that of the origin.
   mutating func assign(_ request: inout ClientRequest, setsAuthority: Bool) {
-    if sites.count != version { self = SiteFinder(sites) }
+    if let names, let authority = request.request.authority, authority != named, !authority.isEmpty {
+      guard names.contain(authority.utf8.prefix { $0 != 0x3A }) else {
+        request.isMisdirected = true
+        return
+      }
+      named = authority
+    }
+    if sites.count != version { self = SiteFinder(sites, names) }
     guard let position = table.only == nil ? position(of: request.request) : 0 else { return }
     request.site = table.sites[position]
     if setsAuthority, request.request.authority?.isEmpty != false {
@@ -167,8 +179,11 @@ struct SiteFinder {
 }
 
 extension ClientRequest {
-  /// Throws ``MessageFault`` if the request must belong to a site, and does not.
+  /// Throws ``MessageFault`` if the request must belong to a site, and does not, or has come on a connection for another host.
   func checkSite() throws(MessageFault) {
+    if isMisdirected {
+      throw MessageFault(421, "the certificate of this connection is not for this host (RFC 9110 §7.4)")
+    }
     // What a purge concerns is in its fields, too.
     guard site == nil, request.method.rawValue != "PURGE" else { return }
     throw MessageFault(421, "no site is configured for this host and path (RFC 9110 §15.5.20)")

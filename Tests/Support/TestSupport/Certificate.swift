@@ -11,6 +11,7 @@ package struct Certificate {
     case loopback = "IP:127.0.0.1"
     case other = "DNS:other.example"
     case wildcard = "DNS:*.wild.example"
+    case pair = "DNS:one.example,DNS:two.example"
     /// Valid in January 2020.
     case expired = "IP:127.0.0.1,DNS:expired.example"
   }

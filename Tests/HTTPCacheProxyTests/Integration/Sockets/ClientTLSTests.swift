@@ -119,7 +119,134 @@ struct ClientTLSTests {
       let client = try await Self.client(proxy, name: name)
       let presented = try await client.peerCertificate()
       #expect(try presented == NIOSSLCertificate.fromPEMFile(certificates[index].file.path)[0])
-      expect(try await client.exchange(Self.get), endsWith: "\r\n\r\nhello")
+      let request = Self.get.replacing("a.example", with: name ?? "a.example")
+      expect(try await client.exchange(request), endsWith: "\r\n\r\nhello")
+    }
+  }
+
+  /// What a client asks for, and what a request of it is for.
+  struct Direction: Sendable, CustomTestStringConvertible {
+    var name: String?
+    var host: String
+    var isServed: Bool
+    var testDescription: String { "\(name ?? "no name"), then \(host)" }
+
+    init(_ name: String?, _ host: String, _ isServed: Bool) {
+      (self.name, self.host, self.isServed) = (name, host, isServed)
+    }
+  }
+
+  static let directions = [
+    // Without a name, as of a health check or a proxy, the certificate says nothing about the client's intent.
+    Direction(nil, "a.example", true), Direction(nil, "other.example", true),
+    Direction("other.example", "other.example", true), Direction("other.example", "OTHER.example:8443", true),
+    Direction("other.example", "other.example.", true), Direction("OTHER.example", "other.example", true),
+    Direction("other.example", "one.example", false), Direction("other.example", "www.wild.example", false),
+    Direction("other.example", "none.example", false), Direction("other.example", "127.0.0.1", false),
+    Direction("other.example", "[::1]:443", false), Direction("other.example", "www.other.example", false),
+    // One connection for all names of its certificate, as browsers use it.
+    Direction("one.example", "two.example", true), Direction("two.example", "one.example:443", true),
+    Direction("www.wild.example", "api.wild.example", true),
+    Direction("www.wild.example", "wild.example", false),
+    Direction("www.wild.example", "a.b.wild.example", false),
+    // The client has accepted the first certificate for this name, and for no other.
+    Direction("none.example", "none.example", true), Direction("none.example", "a.example", false),
+  ]
+
+  @Test(
+    "A request for a host that the certificate of its connection is not for gets 421 (RFC 9110 §7.4)",
+    arguments: directions, [false, true])
+  func misdirected(_ direction: Direction, isHTTP2: Bool) async throws {
+    try await Self.run([.loopback, .other, .wildcard, .pair]) {
+      (proxy: ProxyFixture, _: [Certificate]) async throws in
+      if isHTTP2 {
+        var tls = ClientTLS()
+        (tls.verification, tls.protocols, tls.serverName) = (.none, ["h2"], direction.name)
+        let client = try await HTTP2Client.connect(port: proxy.port, encryption: ClientContext(tls))
+        let own = direction.name ?? "a.example"
+        // The connection serves requests before and after.
+        for (host, isServed) in [(own, true), (direction.host, direction.isServed), (own, true)] {
+          let answer = try await client.send(HTTP2Client.request("/a", scheme: "https", authority: host))
+          #expect(answer.status == (isServed ? 200 : 421))
+        }
+        await client.close()
+      } else {
+        for request in [
+          "/a HTTP/1.1\r\nHost: HOST", "/a HTTP/1.0\r\nHost: HOST", "https://HOST/a HTTP/1.1\r\nHost: x",
+        ] {
+          let text = "GET \(request.replacing("HOST", with: direction.host))\r\nConnection: close\r\n\r\n"
+          let answer = try await Self.client(proxy, name: direction.name).exchange(text)
+          expect(answer, startsWith: direction.isServed ? "HTTP/1.1 200 " : "HTTP/1.1 421 ")
+          #expect(direction.isServed == answer.hasSuffix("\r\n\r\nhello"))
+        }
+        // Without a host, it is for none.
+        let text = "GET / HTTP/1.0\r\n\r\n"
+        expect(
+          try await Self.client(proxy, name: direction.name).exchange(text), startsWith: "HTTP/1.1 200 ")
+      }
+      let names = Set(
+        proxy.origin.requests.compactMap { $0.split(separator: "\r\n").first { $0.hasPrefix("Host: ") } })
+      #expect(direction.isServed || !names.contains("Host: \(direction.host)"))
+    }
+  }
+
+  @Test(
+    "A trusted proxy may send requests for all hosts on one connection (RFC 9110 §7.4)",
+    arguments: [false, true])
+  func trustedGateway(isBehindBalancer: Bool) async throws {
+    let trusted = try ProxyConfiguration.AddressRange(parsing: "127.0.0.1")
+    try await Self.run(
+      [.other],
+      {
+        $0.trustedPeers = [trusted]
+        $0.expectsProxyHeader = isBehindBalancer
+      }
+    ) { (proxy: ProxyFixture, _: [Certificate]) async throws in
+      // A balancer of TCP is trusted, but not the client behind it.
+      let header = isBehindBalancer ? "PROXY TCP4 198.51.100.1 10.0.0.1 4711 443\r\n" : ""
+      let client = try await Self.client(proxy, name: "other.example", after: header)
+      expect(
+        try await client.exchange(Self.get), startsWith: isBehindBalancer ? "HTTP/1.1 421 " : "HTTP/1.1 200 ")
+    }
+  }
+
+  @Test(
+    "A session is resumed for its name only (RFC 6066 §3)",
+    arguments: [
+      ("one.example", "one.example", true), ("one.example", "two.example", false),
+      ("one.example", "other.example", false), ("one.example", nil, false), (nil, "one.example", false),
+      ("one.example", "none.example", false), (nil, nil, true), ("other.example", "one.example", false),
+      ("www.wild.example", "www.wild.example", true), ("www.wild.example", "other.example", false),
+    ] as [(String?, String?, Bool)])
+  func sessions(first: String?, second: String?, isResumed: Bool) async throws {
+    try await withTemporaryFolder { folder in
+      let session = folder.appendingPathComponent("session").path
+      try await Self.run([.loopback, .other, .wildcard, .pair]) {
+        (proxy: ProxyFixture, _: [Certificate]) async throws in
+        for (option, name, isNew) in [("-sess_out", first, true), ("-sess_in", second, !isResumed)] {
+          let client = try await Command(
+            words: ["openssl", "s_client", "-connect", "127.0.0.1:\(proxy.port)", "-tls1_2", option, session]
+              + (name.map { ["-servername", $0] } ?? ["-noservername"])
+          ).run()
+          #expect(client.output.contains(isNew ? "New, TLSv1.2" : "Reused, TLSv1.2"), "\(client.output)")
+        }
+      }
+    }
+  }
+
+  @Test("A client that sends its first message in pieces gets the certificate that it asks for")
+  func pieces() async throws {
+    try await Self.run([.loopback, .other]) { (proxy: ProxyFixture, _: [Certificate]) async throws in
+      let hello = ClientHelloTests.message(name: "other.example")
+      for size in [1, 7, 100] {
+        let records = ClientHelloTests.records(hello, of: size)
+        try await RawClient.connect(to: proxy.port).talk { (conversation: inout Conversation) async throws in
+          try await conversation.send(bytes: records)
+          // TLS 1.2 does not encrypt the certificate.
+          let answer = await conversation.read(until: "other.example")
+          #expect(answer.contains("other.example"))
+        }
+      }
     }
   }
 

@@ -114,7 +114,7 @@ struct TLSServer: Sendable {
   static func inTurn(_ name: Certificate.Name = .loopback) -> SharedServers<TLSServer> {
     switch name {
     case .loopback: loopback
-    case .other, .expired, .wildcard: other
+    case .other, .expired, .wildcard, .pair: other
     }
   }
 
