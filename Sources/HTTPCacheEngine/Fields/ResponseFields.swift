@@ -118,7 +118,11 @@ package struct ResponseFields: Hashable, Sendable {
   private mutating func overrule(_ decision: CacheEngine.ResponseRule.Decision, hasLifetime: Bool) {
     if decision.storesNoStore == true { cacheControl.flags.remove(.noStore) }
     if decision.sharesPrivate == true { cacheControl.flags.subtract([.isPrivate, .misplacedPrivate]) }
-    guard let lifetime = decision.lifetime, !hasLifetime, !lifetime.isDefault || !saysLifetime else { return }
+    guard let lifetime = decision.lifetime, !hasLifetime else { return }
+    // Pages for one user often have `no-cache` and nothing else that restricts: no rule shares them by accident.
+    if lifetime.isDefault ? saysLifetime : cacheControl.contains(.noCache) && decision.reusesNoCache != true {
+      return
+    }
     setLifetime(FreshnessLifetime(milliseconds: lifetime.milliseconds, source: .rule))
   }
 

@@ -93,6 +93,8 @@ extension CacheEngine.ResponseRule {
     /// `s-maxage`.
     package var overrulesMustRevalidate: Bool?
     package var setCookie: CacheEngine.SetCookieUse?
+    /// Whether ``lifetime`` also concerns responses with `no-cache`.
+    package var reusesNoCache: Bool?
     /// Whether responses with `no-store` are stored.
     package var storesNoStore: Bool?
     /// Whether a shared cache stores responses with `private`.
@@ -123,6 +125,7 @@ extension CacheEngine.ResponseRule {
       errors = errors ?? later.errors
       overrulesMustRevalidate = overrulesMustRevalidate ?? later.overrulesMustRevalidate
       setCookie = setCookie ?? later.setCookie
+      reusesNoCache = reusesNoCache ?? later.reusesNoCache
       storesNoStore = storesNoStore ?? later.storesNoStore
       sharesPrivate = sharesPrivate ?? later.sharesPrivate
       sharesAuthorized = sharesAuthorized ?? later.sharesAuthorized

@@ -22,8 +22,9 @@ public struct CacheRule: Hashable, Sendable {
 
   // MARK: - Storing
 
-  /// The freshness lifetime, from the arrival of the response on, in the place of the origin's and of its `no-cache`.
-  /// Without ``Match/statuses`` it is for successful responses and redirects (2xx and 3xx).
+  /// The freshness lifetime, from the arrival of the response on, in the place of the origin's. A response with `no-cache`
+  /// keeps what the origin says, unless ``reusesNoCache`` is true. Without ``Match/statuses`` it is for the statuses 200,
+  /// 203, 204, 206, 300, 301 and 308: other redirects depend on the user or the moment.
   public var lifetime: Duration?
   /// The same for responses in which the origin says nothing about a lifetime.
   public var defaultLifetime: Duration?
@@ -41,6 +42,9 @@ public struct CacheRule: Hashable, Sendable {
   public var heuristicMaximum: Duration?
   /// Maximum length of content that is stored, in bytes.
   public var maximumSize: Int?
+  /// Whether ``lifetime`` and ``statusLifetimes`` also concern responses with `no-cache`, which is then ignored. This goes
+  /// against RFC 9111 §5.2.2.4.
+  public var reusesNoCache: Bool?
   /// Whether responses with `no-store` are stored all the same. This goes against RFC 9111 §5.2.2.5.
   public var storesNoStore: Bool?
   /// Whether a shared cache gives responses with `private` to all. This goes against RFC 9111 §5.2.2.7.

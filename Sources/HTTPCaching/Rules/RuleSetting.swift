@@ -54,6 +54,7 @@ struct RuleSetting: Sendable {
     RuleSetting("heuristic-share", \.heuristicPercent, .percent),
     RuleSetting("heuristic-maximum", \.heuristicMaximum, .duration),
     RuleSetting("maximum-size", \.maximumSize, .size),
+    RuleSetting("reuse-no-cache", \.reusesNoCache, .bool),
     RuleSetting("store-no-store", \.storesNoStore, .bool),
     RuleSetting("share-private", \.sharesPrivate, .bool),
     RuleSetting("share-authorized", \.sharesAuthorized, .bool),

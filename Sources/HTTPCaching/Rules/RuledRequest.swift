@@ -89,6 +89,11 @@ final class RuledRequest: Sendable {
 }
 
 extension CacheRule {
+  /// The statuses that a lifetime is for, unless the rule names others: those of content and of permanent redirects.
+  private static let lastingStatuses: [ClosedRange<Int>] = [
+    200...200, 203...204, 206...206, 300...301, 308...308,
+  ]
+
   /// What the rule decides about responses.
   fileprivate var responseRules: [CacheEngine.ResponseRule] {
     var rules: [CacheEngine.ResponseRule] = []
@@ -103,8 +108,8 @@ extension CacheRule {
     for status in statusLifetimes ?? [] {
       add([status.statuses]) { $0.lifetime = .init(status.lifetime, isDefault: false) }
     }
-    // An error must not last as long as the content that was requested.
-    add(match.statuses.isEmpty ? [200...399] : match.statuses) { decision in
+    // An error must not last as long as the content that was requested, nor a redirect to a user's language or to a sign-in.
+    add(match.statuses.isEmpty ? Self.lastingStatuses : match.statuses) { decision in
       decision.lifetime =
         lifetime.map { .init($0, isDefault: false) } ?? defaultLifetime.map { .init($0, isDefault: true) }
     }
@@ -120,6 +125,7 @@ extension CacheRule {
       decision.errors = errors.map { .init(statuses: $0.statuses, includesFailures: $0.includesFailures) }
       decision.overrulesMustRevalidate = servesStaleDespiteMustRevalidate
       decision.setCookie = setCookie
+      decision.reusesNoCache = reusesNoCache
       decision.storesNoStore = storesNoStore
       decision.sharesPrivate = sharesPrivate
       decision.sharesAuthorized = sharesAuthorized

@@ -25,7 +25,7 @@ struct RuleTests {
       #""lifetime": "1h30m""#, #""default-lifetime": 90"#,
       #""status-lifetimes": {"404": "30s", "5xx": "500ms"}"#,
       #""bypass": "yes""#, #""heuristics": false, "heuristic-share": "20%", "heuristic-maximum": "1w""#,
-      #""maximum-size": "10MB", "store-no-store": true, "share-private": false"#,
+      #""maximum-size": "10MB", "reuse-no-cache": true, "store-no-store": true, "share-private": false"#,
       #""grace": "1d", "stale-if-error": "0s", "errors": ["500-504", "failure"]"#,
       #""stale-despite-must-revalidate": true, "reload": "validate-once""#,
       #""ignore-query": "all", "sort-query": true"#, #""ignore-query": ["utm_*", "fbclid"]"#,

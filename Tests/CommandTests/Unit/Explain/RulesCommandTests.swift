@@ -79,6 +79,24 @@ struct RulesCommandTests {
     #expect(throws: (any Error).self) { try RulesCommand.parse(["--config", "none"] + arguments) }
   }
 
+  @Test(
+    "explain knows that a lifetime needs reuse-no-cache for a response with no-cache",
+    arguments: [false, true])
+  func explainNoCache(reuses: Bool) throws {
+    let rules = try CacheRules([
+      CacheRule {
+        $0.lifetime = .seconds(3600)
+        $0.reusesNoCache = reuses
+      }
+    ])
+    var command = try ExplainCommand.parse(["--cache", "shared", "--url", "http://a.example/"])
+    command.rules = "none"
+    let head = "HTTP/1.1 200 OK\r\nCache-Control: no-cache\r\n\r\n"
+    let text = try command.explanation(
+      of: Array(head.utf8), systemTime: .init(seconds: 1_795_000_000), rules: rules)
+    #expect(text.contains("Stored, with a freshness lifetime that a rule set.") == reuses, "\(text)")
+  }
+
   @Test("explain follows the rules, and says so")
   func explain() throws {
     let rules = try #require(
@@ -87,14 +105,14 @@ struct RulesCommandTests {
       "--cache", "shared", "--url", "http://a.example/", "--after", "700",
     ])
     command.rules = "none"
-    let head = "HTTP/1.1 200 OK\r\nCache-Control: no-cache\r\nDate: Thu, 26 Nov 2026 12:00:00 GMT\r\n\r\n"
+    let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nDate: Thu, 26 Nov 2026 12:00:00 GMT\r\n\r\n"
     let text = try command.explanation(
       of: Array(head.utf8), systemTime: .init(seconds: 1_795_000_000), rules: rules)
     #expect(text.contains("Rules that match: pages, rule 6."))
     #expect(text.contains("Stored, with a freshness lifetime that a rule set."))
     #expect(text.contains("It is still used for another 1 hour (3600 s)"))
     #expect(text.contains("Used for up to 1 day (86400 s)"))
-    let withCookie = head.replacing("no-cache", with: "public, max-age=60\r\nSet-Cookie: a=1")
+    let withCookie = head.replacing("max-age=1", with: "public, max-age=60\r\nSet-Cookie: a=1")
     for (rules, warns) in [(CacheRules(), true), (rules, false)] {
       let text = try command.explanation(
         of: Array(withCookie.utf8), systemTime: .init(seconds: 1_795_000_000), rules: rules)
