@@ -227,13 +227,24 @@ extension CacheEngine {
   ///
   /// - Parameter validated: the stored response that a 304 may confirm, which decides in its place.
   package func ruled(_ head: HTTPResponse, length: Int64?, validated: StoredResponse? = nil) -> HTTPResponse {
-    guard let ruling = configuration.ruling, !ruling.rules.isEmpty else { return head }
-    let isValidation = head.status == .notModified
-    let subject =
-      isValidation
-      ? validated.map { ResponseRule.Subject($0) } ?? .init(head, length: length)
-      : .init(head, length: length)
-    let decision = ruling.decision(about: subject)
+    guard let ruling = configuration.ruling else { return head }
+    let stored = head.status == .notModified ? validated : nil
+    return ruling.changing(head, as: stored.map { .init($0) } ?? .init(head, length: length))
+  }
+}
+
+extension CacheEngine.Ruling {
+  /// Returns a response that this process makes, with the fields that rules remove and set.
+  package func changing(_ head: HTTPResponse, length: Int64? = nil) -> HTTPResponse {
+    changing(head, as: .init(head, length: length))
+  }
+
+  /// - Parameter subject: what the conditions of the rules are about.
+  fileprivate func changing(
+    _ head: HTTPResponse, as subject: @autoclosure () -> CacheEngine.ResponseRule.Subject
+  ) -> HTTPResponse {
+    if rules.isEmpty { return head }
+    let decision = decision(about: subject())
     guard decision.removedFields != nil || decision.setFields != nil else { return head }
     var head = head
     for name in decision.removedFields ?? [] { head.headerFields[fields: name] = [] }

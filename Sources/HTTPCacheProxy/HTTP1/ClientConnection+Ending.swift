@@ -62,7 +62,8 @@ extension ClientConnection {
     current?.work.cancel()
     current = nil
     let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
-    let head = ResponseHead(response, to: .get, in: .http11, isStored: true, length: bytes.count)
+    let head = ResponseHead(
+      generated: response, length: bytes.count, for: request, to: .get, in: .http11, by: self.context.cache)
     writer.write(head, closes: true, to: &output.bytes)
     output.bytes.writeBytes(bytes)
     note(

@@ -51,7 +51,7 @@ extension Responder {
     let call = OriginCall(context, channel, client)
     do {
       let result = try await call.site.watch.observe {
-        try await call.site.origin.upgrade(client.request, to: protocols, call)
+        try await call.site.origin.upgrade(context.cache.uncached(client.request), to: protocols, call)
       }
       switch result {
       case .switched(let head, let origin):

@@ -251,7 +251,8 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     let (response, bytes) = GeneratedResponse.failure(fault, name: self.context.configuration.name)
     let isHead = request?.request.method == .head || fields?.first(name: ":method") == "HEAD"
     let head = ResponseHead(
-      response, to: isHead ? .head : .get, in: .http2, isStored: true, length: bytes.count)
+      generated: response, length: bytes.count, for: request, to: isHead ? .head : .get, in: .http2,
+      by: self.context.cache)
     var line = ByteBuffer()
     if request == nil, let fields {
       let (method, path) = (fields.first(name: ":method"), fields.first(name: ":path"))

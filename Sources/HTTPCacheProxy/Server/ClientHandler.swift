@@ -123,7 +123,8 @@ extension ClientHandler {
       case .answers: GeneratedResponse.options()
       }
     let head = ResponseHead(
-      response, to: request.request.method, in: request.version, isStored: true, length: bytes.count)
+      generated: response, length: bytes.count, for: request, to: request.request.method,
+      in: request.version, by: self.context.cache)
     writeWhole(head, MessageBody(bytes), context)
   }
 

@@ -27,7 +27,7 @@ struct Responder: Sendable {
     do {
       if client.request.method == .purge {
         let (response, bytes) = try await purge()
-        let head = head(response, isStored: true, length: bytes.count, Provenance(.generated))
+        let head = head(generated: response, length: bytes.count, Provenance(.generated))
         return write(.whole(head, MessageBody(bytes)))
       }
       var request = client.request
@@ -73,15 +73,16 @@ struct Responder: Sendable {
     context.logger.debug(
       "no response", metadata: ["target": "\(client.request.path ?? "")", "error": "\(error)"])
     let (response, bytes) = GeneratedResponse.failure(error, name: context.configuration.name)
-    let head = head(response, isStored: true, length: bytes.count, Provenance(failure: error))
+    let head = head(generated: response, length: bytes.count, Provenance(failure: error))
     write(.whole(head, MessageBody(bytes)))
   }
 
   private func head(
-    _ response: HTTPResponse, isStored: Bool, length: Int?, _ provenance: Provenance
+    generated response: HTTPResponse, length: Int, _ provenance: Provenance
   ) -> ResponseHead {
     ResponseHead(
-      response, to: client.request.method, in: client.version, isStored: isStored, length: length, provenance)
+      generated: response, length: length, for: client, to: client.request.method, in: client.version,
+      provenance, by: context.cache)
   }
 
   private func head(_ response: CachedResponse) -> ResponseHead {

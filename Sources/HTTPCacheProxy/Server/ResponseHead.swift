@@ -34,6 +34,20 @@ struct ResponseHead: Sendable {
       length: length, provenance)
   }
 
+  /// A response that the proxy makes, with the fields that rules remove and set.
+  ///
+  /// - Parameters:
+  ///   - length: the length of the content.
+  ///   - client: the request; `nil` if it could not be read as one, so that no rule matches it.
+  init(
+    generated response: HTTPResponse, length: Int, for client: ClientRequest?,
+    to method: HTTPRequest.Method, in version: HTTPVersion,
+    _ provenance: Provenance = Provenance(.generated), by cache: HTTPCache
+  ) {
+    let response = client.map { cache.generated(response, length: length, for: $0.request) } ?? response
+    self.init(response, to: method, in: version, isStored: true, length: length, provenance)
+  }
+
   init(_ response: CachedResponse, to method: HTTPRequest.Method, in version: HTTPVersion) {
     var length = response.body.length
     let statusCode: Int

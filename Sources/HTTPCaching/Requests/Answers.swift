@@ -242,7 +242,8 @@ struct Answers: Sendable {
   ///
   /// - Throws: ``HTTPCacheError/notCached(_:)`` if the policy forbids it.
   func refuse(
-    _ request: HTTPRequest, _ refusal: CacheEngine.Refusal, _ partition: String, since begun: EventHub.Moment
+    _ request: HTTPRequest, _ refusal: CacheEngine.Refusal, by ruled: RuledRequest?, _ partition: String,
+    since begun: EventHub.Moment
   ) throws -> CachedResponse {
     hub.note(
       .refused, request, refusal.reason, source: refusal.reason == .onlyIfCached ? .generated : nil,
@@ -251,7 +252,7 @@ struct Answers: Sendable {
     // policy and gets an error.
     guard refusal.reason == .onlyIfCached else { throw HTTPCacheError.notCached(refusal.reason) }
     hub.answers.count(.generated)
-    return generate(refusal, for: request, nil, nil)
+    return generate(refusal, for: request, by: ruled, nil, nil)
   }
 
   /// Answers a request whose transport failed: with a stored response, or a generated error. Returns `nil` if the
@@ -280,14 +281,17 @@ struct Answers: Sendable {
     sent.noteFailure(refusal.reason)
     if !sent.isInBackground { hub.answers.count(.generated) }
     return generate(
-      refusal, for: sent.request, sent.lookup.key, forwarded(sent, status, isStored: false))
+      refusal, for: sent.request, by: sent.call.ruled, sent.lookup.key,
+      forwarded(sent, status, isStored: false))
   }
 
   private func generate(
-    _ refusal: CacheEngine.Refusal, for request: HTTPRequest, _ key: CacheKey?, _ forwarded: Forwarded?
+    _ refusal: CacheEngine.Refusal, for request: HTTPRequest, by ruled: RuledRequest?, _ key: CacheKey?,
+    _ forwarded: Forwarded?
   ) -> CachedResponse {
     let body: MessageBody = request.method == .head ? .empty : MessageBody(refusal.content[...])
     return answer(
-      refusal.response, body, from: .generated, refusal.reason, key, remainingSeconds: nil, forwarded)
+      ruled?.generated(refusal.response) ?? refusal.response, body, from: .generated, refusal.reason, key,
+      remainingSeconds: nil, forwarded)
   }
 }

@@ -178,7 +178,8 @@ final class RequestRun {
     switch pending.action {
     case .serve(let service, let stage): return serve(service, stage)
     case .refuse(let refusal):
-      return try cache.answers.refuse(request, refusal, pending.lookup.partition, since: pending.begun)
+      return try cache.answers.refuse(
+        request, refusal, by: call.ruled, pending.lookup.partition, since: pending.begun)
     case .answer(let response): return response
     case .fail(let error): throw error
     case nil, .lookUp, .read, .join, .wait, .search, .send, .fallBack:

@@ -30,8 +30,9 @@ public struct CacheRule: Hashable, Sendable {
   public var defaultLifetime: Duration?
   /// The same as ``lifetime`` by status codes.
   public var statusLifetimes: [StatusLifetime]?
-  /// Whether the cache takes no part: it neither answers the requests, nor stores the responses. Other rules then change
-  /// nothing either.
+  /// Whether the cache takes no part: it neither answers the requests, nor stores the responses. Of other settings, only
+  /// ``removedRequestFields``, ``removedResponseFields`` and ``setResponseFields`` then have an effect, except on the fields of
+  /// credentials, such as `Cookie` and `Authorization`, and on those about caching, such as `Cache-Control` and `ETag`.
   public var isBypassed: Bool?
   /// Whether responses without a lifetime may be fresh for a share of the time since their last modification (RFC 9111
   /// §4.2.2).
@@ -82,7 +83,8 @@ public struct CacheRule: Hashable, Sendable {
 
   // MARK: - Responses
 
-  /// Fields that are removed from the origin's response before it is judged.
+  /// Fields that are removed from the origin's response before it is judged. Responses that the cache or the proxy makes, such
+  /// as errors, have them removed as those of bypassed requests: see ``isBypassed``.
   public var removedResponseFields: [String]?
   /// Fields that replace those of the same names likewise.
   public var setResponseFields: [Field]?

@@ -46,6 +46,16 @@ extension HTTPCache {
     set { currentRules.set(RuleTable(newValue, configuration.rules)) }
   }
 
+  /// Returns a request that goes to the origin without the cache, without the fields that rules remove.
+  package func uncached(_ request: HTTPRequest) -> HTTPRequest {
+    currentRules.table?.ruled(request, isCounted: false)?.rewrittenUncached(request) ?? request
+  }
+
+  /// Returns the response that a server makes itself, with the fields that rules remove and set.
+  package func generated(_ head: HTTPResponse, length: Int, for request: HTTPRequest) -> HTTPResponse {
+    currentRules.table?.ruled(request, isCounted: false)?.generated(head, length: length) ?? head
+  }
+
   /// Whether one of the rules makes partitions, so that a removal without one concerns all.
   package var makesPartitions: Bool { currentRules.table?.makesPartitions ?? false }
 

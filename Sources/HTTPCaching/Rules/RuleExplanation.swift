@@ -7,7 +7,7 @@ import HTTPTypes
 /// What rules make of one request, for explanations.
 package struct RuleExplanation: Sendable {
   /// The rules that match, in order, with the settings that decide: those that no rule before them names. A request that is
-  /// excluded from the cache has no other.
+  /// excluded from the cache has few others.
   package var rules: [(name: String, settings: [(name: String, value: String)])] = []
   /// The request as it is looked up and sent.
   package var request: HTTPRequest
@@ -29,11 +29,9 @@ package struct RuleExplanation: Sendable {
     let matching = table.matching(request)
     var named: Set<String> = []
     for index in rules.rules.indices where matching.contains(index) {
-      let rule = rules.rules[index]
+      let rule = ruled.isBypassed ? rules.rules[index].uncached(configuration.targets) : rules.rules[index]
       // A setting for some responses leaves the others to later rules.
-      let settings = rule.settings.filter {
-        !named.contains($0.name) && (!ruled.isBypassed || $0.name == "bypass")
-      }
+      let settings = rule.settings.filter { !named.contains($0.name) && !$0.value.isEmpty }
       if !rule.match.isOfResponse { named.formUnion(settings.map(\.name)) }
       self.rules.append((rules.name(of: index), settings))
     }

@@ -64,10 +64,12 @@ final class RuleTable: Sendable {
   }
 
   /// Returns what the rules decide about a request; `nil` if none matches.
-  func ruled(_ request: HTTPRequest) -> RuledRequest? {
+  ///
+  /// - Parameter isCounted: whether this is the first time for the request.
+  func ruled(_ request: HTTPRequest, isCounted: Bool = true) -> RuledRequest? {
     let matching = matching(request)
     if matching.isEmpty { return nil }
-    counts.count(matching)
+    if isCounted { counts.count(matching) }
     if let only = matching.only { return single[only] }
     return combined.withLock { combined in
       if let known = combined[matching] { return known }

@@ -16,6 +16,9 @@ final class RuledRequest: Sendable {
   let allowsPlainHits: Bool
   private let removedCookies: CacheRule.NameSelection?
   private let removedFields: [HTTPField.Name]
+  /// The fields of ``CacheRule/uncached(_:)``.
+  private let uncachedRemovedFields: [HTTPField.Name]
+  private let uncachedRuling: CacheEngine.Ruling
   private let contentCodings: [String]?
   private let partitionCookie: String?
   private let partitionField: HTTPField.Name?
@@ -23,14 +26,18 @@ final class RuledRequest: Sendable {
   /// - Parameter rules: the rules, in order.
   init(_ rules: [CacheRule], _ configuration: CacheEngine.Configuration) {
     isBypassed = rules.first { $0.isBypassed != nil && !$0.match.isOfResponse }?.isBypassed ?? false
-    // What is excluded passes as it is: to remove the cookies of all pages would sign out who is excluded for a cookie.
-    let rules = isBypassed ? [] : rules
+    let uncached = rules.map { $0.uncached(configuration.targets) }
+    uncachedRemovedFields = uncached.removedRequestFields
+    var uncachedRuling = CacheEngine.Ruling()
+    uncachedRuling.rules = uncached.flatMap(\.responseRules)
+    self.uncachedRuling = uncachedRuling
+    let rules = isBypassed ? uncached : rules
     /// For each setting, the first rule that names it decides.
     func first<Value>(_ path: KeyPath<CacheRule, Value?>) -> Value? {
       rules.lazy.compactMap { $0[keyPath: path] }.first
     }
     removedCookies = first(\.removedCookies)
-    removedFields = (first(\.removedRequestFields) ?? []).compactMap { HTTPField.Name($0) }
+    removedFields = rules.removedRequestFields
     contentCodings = first(\.contentCodings)?.map(\.lowercasedASCII)
     rewrites = removedCookies != nil || !removedFields.isEmpty || contentCodings != nil
     // Either separates; a rule that names both separates by the cookie.
@@ -55,6 +62,20 @@ final class RuledRequest: Sendable {
   /// Returns the request as it is looked up and sent.
   @inline(__always)
   func rewritten(_ request: HTTPRequest) -> HTTPRequest { rewrites ? rewriting(request) : request }
+
+  /// Returns a request that the cache takes no part in, as it is sent.
+  func rewrittenUncached(_ request: HTTPRequest) -> HTTPRequest {
+    var request = request
+    for name in uncachedRemovedFields { request.headerFields[fields: name] = [] }
+    return request
+  }
+
+  /// Returns a response that this process makes, as it is sent. It keeps `no-store`, and the type of its content.
+  func generated(_ head: HTTPResponse, length: Int? = nil) -> HTTPResponse {
+    var changed = uncachedRuling.changing(head, length: length.map { Int64($0) })
+    changed.headerFields[fields: .contentType] = head.headerFields[fields: .contentType]
+    return changed
+  }
 
   private func rewriting(_ request: HTTPRequest) -> HTTPRequest {
     var request = request
@@ -88,7 +109,46 @@ final class RuledRequest: Sendable {
   }
 }
 
+extension [CacheRule] {
+  /// The request fields that the rules remove.
+  fileprivate var removedRequestFields: [HTTPField.Name] {
+    (lazy.compactMap(\.removedRequestFields).first ?? []).compactMap { HTTPField.Name($0) }
+  }
+}
+
 extension CacheRule {
+  /// Fields of credentials and about caching, without the targeted fields.
+  private static let cachingFields: Set = [
+    "authorization", "proxy-authorization", "cookie", "cookie2", "set-cookie", "set-cookie2", "age",
+    "cache-control",
+    "cache-group-invalidation", "cache-groups", "etag", "expires", "if-match", "if-modified-since",
+    "if-none-match",
+    "if-range", "if-unmodified-since", "last-modified", "no-vary-search", "pragma", "surrogate-control",
+    "vary",
+    "x-accel-expires",
+  ]
+
+  /// Returns what of the rule concerns messages that the cache takes no part in: those of bypassed requests, and the
+  /// responses that this process makes.
+  ///
+  /// The fields that protect origin and client stay in force. Credentials pass: a rule that removes the cookies of all pages
+  /// would sign out the users whom another rule excludes for a cookie. Fields about caching pass, as no rule decides on it.
+  ///
+  /// - Parameter targets: the target list of `CacheEngine.Configuration.targets`.
+  func uncached(_ targets: [String]) -> CacheRule {
+    func isKept(_ name: String) -> Bool {
+      let name = name.lowercasedASCII
+      return !Self.cachingFields.contains(name) && !name.hasSuffix("-cache-control")
+        && !targets.contains { $0.lowercasedASCII == name }
+    }
+    var rule = CacheRule(name: name)
+    (rule.match, rule.isBypassed) = (match, isBypassed)
+    rule.removedRequestFields = removedRequestFields?.filter(isKept)
+    rule.removedResponseFields = removedResponseFields?.filter(isKept)
+    rule.setResponseFields = setResponseFields?.filter { isKept($0.name) }
+    return rule
+  }
+
   /// The statuses that a lifetime is for, unless the rule names others: those of content and of permanent redirects.
   private static let lastingStatuses: [ClosedRange<Int>] = [
     200...200, 203...204, 206...206, 300...301, 308...308,

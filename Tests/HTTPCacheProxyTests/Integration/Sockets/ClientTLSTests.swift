@@ -527,9 +527,13 @@ struct ClientTLSTests {
         $0.redirectPort = port
       }
     ) { (proxy: ProxyFixture, _: [Certificate]) async throws in
+      proxy.proxy.cache.cacheRules = try CacheRules([
+        CacheRule { $0.setResponseFields = [.init("X-Rule", "1")] }
+      ])
       let answer = try await RawClient.connect(to: proxy.redirectPort).exchange(
         request + "Connection: close\r\n\r\n")
       expect(answer, startsWith: "HTTP/1.1 308 Permanent Redirect\r\n")
+      #expect(answer.contains("\r\nX-Rule: 1\r\n"))
       let expected = location.replacing("PORT", with: "\(proxy.port)")
       #expect(answer.contains("\r\nLocation: \(expected)\r\n"), "\(answer)")
       #expect(proxy.origin.requests.isEmpty)
