@@ -108,6 +108,11 @@ extension Operation {
           $0.lifetime = .seconds(60)
         }
       } + [CacheRule { $0.grace = .seconds(60) }]),
+    // With ten that restrict, none of which matches.
+    storedResponse(
+      "stored-response-restricting-rules",
+      (0..<10).map { index in CacheRule(paths: ["/private\(index)/*"]) { $0.isBypassed = true } }
+        + [CacheRule { $0.grace = .seconds(60) }]),
     // With one by a cookie, which the request does not have.
     storedResponse(
       "stored-response-cookie-rule",

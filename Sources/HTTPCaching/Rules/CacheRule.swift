@@ -133,7 +133,9 @@ extension CacheRule {
     /// Hosts without a port: `www.example.com`, or `*.example.com` for all that end so.
     public var hosts: [String] = []
     /// Paths without the query: `/about`, `/static/*` for all that begin so, or `/*/feed` with `*` for any text. A path is
-    /// compared after percent-decoding, and without `.` segments and repeated slashes, as origins read it.
+    /// compared after percent-decoding, and without `.` segments and repeated slashes, as origins read it. The settings that
+    /// keep responses from others, such as ``CacheRule/isBypassed`` and ``CacheRule/keyFields``, ignore the case of letters, and
+    /// slashes and dots at the end.
     public var paths: [String] = []
     /// Methods.
     public var methods: [String] = []

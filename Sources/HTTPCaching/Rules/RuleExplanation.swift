@@ -26,10 +26,9 @@ package struct RuleExplanation: Sendable {
     engine = CacheEngine(configuration)
     target = TargetURI(request)
     guard let table = RuleTable(rules, configuration), let ruled = table.ruled(request) else { return }
-    let matching = table.matching(request)
     var named: Set<String> = []
-    for index in rules.rules.indices where matching.contains(index) {
-      let rule = ruled.isBypassed ? rules.rules[index].uncached(configuration.targets) : rules.rules[index]
+    for (index, matching) in table.matchingRules(request) {
+      let rule = ruled.isBypassed ? matching.uncached(configuration.targets) : matching
       // A setting for some responses leaves the others to later rules.
       let settings = rule.settings.filter { !named.contains($0.name) && !$0.value.isEmpty }
       if !rule.match.isOfResponse { named.formUnion(settings.map(\.name)) }

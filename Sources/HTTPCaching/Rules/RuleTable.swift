@@ -11,6 +11,8 @@ import HTTPTypes
 /// rules decides together is made once, and found again by the set.
 final class RuleTable: Sendable {
   let rules: CacheRules
+  /// The rules, in order. One that restricts and decides other things, too, is in two parts, as they match in different ways.
+  private let parts: [(index: Int, rule: CacheRule)]
   /// Those for any path first, and then the others by the second byte of their paths.
   private let probes: [RuleProbe]
   /// Where the probes for a second byte begin; those of the next byte follow.
@@ -22,11 +24,13 @@ final class RuleTable: Sendable {
   private let hasSites: Bool
   /// The positions of the rules of the key.
   private let targetRules: [Int]
-  /// What single rules decide, by their position: most requests are matched by one.
+  /// What single parts decide, by their position: most requests are matched by one.
   private let single: [RuledRequest]
   private let combined = Mutex<[RuleSet: RuledRequest]>([:])
-  /// The rules that keep responses from others: they match in either form of a path, all others in both. See ``RulePath``.
+  /// The parts that keep responses from others: they match in any form of a path, all others in two. See ``RulePath``.
   private let restricting: RuleSet
+  /// Whether some of them have paths, for which a path in capitals is read in lower case, too.
+  private let restrictsPaths: Bool
   private let configuration: CacheEngine.Configuration
   let counts: RuleCounts
 
@@ -38,11 +42,16 @@ final class RuleTable: Sendable {
     guard !rules.rules.isEmpty else { return nil }
     self.rules = rules
     self.configuration = configuration
-    conditions = rules.rules.map { RequestCondition($0.match) }
+    let parts = rules.rules.enumerated().flatMap { index, rule in rule.parts.map { (index: index, rule: $0) }
+    }
+    self.parts = parts
+    conditions = parts.map { RequestCondition($0.rule.match) }
     hasSites = rules.siteOfRule.contains { $0 != nil }
     var texts: [UInt8] = []
-    let probes = rules.rules.indices.flatMap {
-      RuleProbe.all(of: rules.rules[$0].match, index: $0, site: rules.siteOfRule[$0], texts: &texts)
+    let probes = parts.enumerated().flatMap { position, part in
+      RuleProbe.all(
+        of: part.rule.match, index: position, site: rules.siteOfRule[part.index],
+        isRestricting: part.rule.isRestricting, texts: &texts)
     }
     self.texts = texts
     var sorted = probes.filter { $0.secondByte == nil }
@@ -53,14 +62,19 @@ final class RuleTable: Sendable {
     }
     self.probes = sorted
     self.starts = starts + [sorted.count]
-    targetRules = rules.rules.indices.filter {
-      rules.rules[$0].ignoredParameters != nil || rules.rules[$0].sortsParameters != nil
+    targetRules = parts.indices.filter {
+      parts[$0].rule.ignoredParameters != nil || parts[$0].rule.sortsParameters != nil
     }
-    var restricting = RuleSet(capacity: rules.rules.count)
-    for index in rules.rules.indices where rules.rules[index].isRestricting { restricting.insert(index) }
+    var restricting = RuleSet(capacity: parts.count)
+    for position in parts.indices where parts[position].rule.isRestricting { restricting.insert(position) }
     self.restricting = restricting
-    counts = RuleCounts((0..<rules.rules.count).map { rules.name(of: $0) })
-    single = rules.rules.map { RuledRequest([$0], configuration) }
+    restrictsPaths = parts.contains { $0.rule.isRestricting && !$0.rule.match.paths.isEmpty }
+    // The second part matches only with the first.
+    counts = RuleCounts(
+      parts.indices.map {
+        $0 > 0 && parts[$0 - 1].index == parts[$0].index ? nil : rules.name(of: parts[$0].index)
+      })
+    single = parts.map { RuledRequest([$0.rule], configuration) }
   }
 
   /// Returns what the rules decide about a request; `nil` if none matches.
@@ -75,15 +89,25 @@ final class RuleTable: Sendable {
       if let known = combined[matching] { return known }
       if combined.count >= Self.mostCombined { combined.removeAll() }
       let ruled = RuledRequest(
-        rules.rules.indices.filter { matching.contains($0) }.map { rules.rules[$0] }, configuration)
+        parts.indices.filter { matching.contains($0) }.map { parts[$0].rule }, configuration)
       combined[matching] = ruled
       return ruled
     }
   }
 
-  /// The rules that match a request, whatever its response.
+  /// The parts that match a request, whatever its response.
   func matching(_ request: HTTPRequest) -> RuleSet {
     matching(request.authority ?? "", request.path ?? "/", request)
+  }
+
+  /// The rules that match a request, with their positions; of one of which only a part matches, that part.
+  func matchingRules(_ request: HTTPRequest) -> [(index: Int, rule: CacheRule)] {
+    let set = matching(request)
+    return rules.rules.enumerated().compactMap { index, rule in
+      let own = parts.indices.filter { parts[$0].index == index }
+      let found = own.filter { set.contains($0) }
+      return found.first.map { (index, found.count == own.count ? rule : parts[$0].rule) }
+    }
   }
 
   /// - Parameter request: `nil` for the rules that match by host and path only.
@@ -94,14 +118,37 @@ final class RuleTable: Sendable {
     path.withFieldBytes { path in
       authority.withFieldBytes { authority in
         let host = authority.extracting(0..<authority.hostCount)
-        if let end = path.endOfPlainPath { return find(path.extracting(0..<end), host, site, request, &set) }
-        var resolved = set
-        find(RulePath.plain(path).span, host, site, request, &set)
-        find(RulePath.resolved(path).span, host, site, request, &resolved)
-        set.unite(with: resolved, where: restricting)
+        if let (end, mayHaveCapitals) = path.plainPath {
+          let path = path.extracting(0..<end)
+          find(path, host, site, request, &set)
+          if restrictsPaths, mayHaveCapitals, path.hasCapitals {
+            findLoosely([RulePath.lowercasedASCII(path)], host, site, request, &set)
+          }
+          return
+        }
+        let (plain, resolved) = (RulePath.plain(path), RulePath.resolved(path))
+        var others = set
+        find(plain.span, host, site, request, &set)
+        find(resolved.span, host, site, request, &others)
+        set.unite(with: others, where: restricting)
+        if restrictsPaths {
+          findLoosely(RulePath.loose(path).filter { $0 != resolved }, host, site, request, &set)
+        }
       }
     }
     return set
+  }
+
+  /// Adds the rules that restrict and match a path in one of some forms.
+  @inline(never)
+  private func findLoosely(
+    _ paths: [[UInt8]], _ host: Span<UInt8>, _ site: Int, _ request: HTTPRequest?, _ set: inout RuleSet
+  ) {
+    for path in paths {
+      var found = RuleSet(capacity: conditions.count)
+      find(path.span, host, site, request, &found)
+      set.insert(found, where: restricting)
+    }
   }
 
   /// Fifty rules by path cost a hit no more than those that begin with the same letter: with a comparison for each, finding
@@ -142,7 +189,7 @@ final class RuleTable: Sendable {
     var (ignores, sorts) = (false, false)
     var keyed = target
     for index in targetRules where set.contains(index) {
-      let rule = rules.rules[index]
+      let rule = parts[index].rule
       if !ignores, let names = rule.ignoredParameters {
         ignores = true
         keyed = TargetRule.dropping(names)(keyed)
@@ -164,8 +211,20 @@ final class RuleTable: Sendable {
 
 extension CacheRule {
   /// Whether the rule keeps responses from others.
-  fileprivate var isRestricting: Bool {
-    isBypassed == true || partitionCookie != nil || partitionField != nil || keyFields != nil
+  fileprivate var isRestricting: Bool { isBypassed == true || separates }
+
+  private var separates: Bool { partitionCookie != nil || partitionField != nil || keyFields != nil }
+
+  /// The rule; if it separates responses and decides other things, too, what separates, and the rest. A lifetime must not come
+  /// to paths that only some origins take for those of the rule. Beside a bypass, other settings have no effect.
+  fileprivate var parts: [CacheRule] {
+    guard separates, isBypassed != true, !match.paths.isEmpty else { return [self] }
+    var (separating, rest) = (CacheRule(name: name), self)
+    separating.match = match
+    (separating.partitionCookie, separating.partitionField) = (partitionCookie, partitionField)
+    separating.keyFields = keyFields
+    (rest.partitionCookie, rest.partitionField, rest.keyFields) = (nil, nil, nil)
+    return rest.settings.isEmpty ? [self] : [separating, rest]
   }
 }
 
@@ -211,6 +270,12 @@ struct RuleSet: Hashable, Sendable {
     }
   }
 
+  /// Inserts what the other set contains of some rules.
+  mutating func insert(_ other: RuleSet, where some: RuleSet) {
+    first |= other.first & some.first
+    for index in rest.indices { rest[index] |= other.rest[index] & some.rest[index] }
+  }
+
   func forEach(_ body: (Int) -> Void) {
     var bits = first
     while bits != 0 {
@@ -229,15 +294,16 @@ struct RuleSet: Hashable, Sendable {
 /// How often each rule matched a request.
 final class RuleCounts: Sendable {
   private final class Count: Sendable {
-    let name: String
+    let name: String?
     let requests = Atomic<Int>(0)
 
-    init(_ name: String) { self.name = name }
+    init(_ name: String?) { self.name = name }
   }
 
   private let counts: [Count]
 
-  init(_ names: [String]) { counts = names.map { Count($0) } }
+  /// - Parameter names: `nil` for what is not shown.
+  init(_ names: [String?]) { counts = names.map { Count($0) } }
 
   @inline(__always)
   func count(_ set: RuleSet) {
@@ -245,6 +311,6 @@ final class RuleCounts: Sendable {
   }
 
   var all: [(name: String, requests: Int)] {
-    counts.map { ($0.name, $0.requests.load(ordering: .relaxed)) }
+    counts.compactMap { count in count.name.map { ($0, count.requests.load(ordering: .relaxed)) } }
   }
 }

@@ -164,9 +164,9 @@ struct RuleTests {
     "A rule matches by host, path, method, field, cookie and parameter",
     arguments: [
       (#"{"path": "/a"}"#, "http://h.example/a", true), (#"{"path": "/a"}"#, "http://h.example/a?b", true),
-      (#"{"path": "/a"}"#, "http://h.example/a/", false), (#"{"path": "/a"}"#, "http://h.example/A", false),
+      (#"{"path": "/a"}"#, "http://h.example/a/b", false), (#"{"path": "/a"}"#, "http://h.example/ab", false),
       (#"{"path": "/a*"}"#, "http://h.example/ab/c", true),
-      (#"{"path": "/a/*"}"#, "http://h.example/a", false),
+      (#"{"path": "/a/*"}"#, "http://h.example/ab", false),
       (#"{"path": "/long/prefix/*"}"#, "http://h.example/long/prefiy/a", false),
       (#"{"path": "/long/prefix/*"}"#, "http://h.example/long/prefix/", true),
       (#"{"path": "*.css"}"#, "http://h.example/x/y.css?v=1", true),
@@ -220,6 +220,109 @@ struct RuleTests {
     let table = try #require(RuleTable(rules, .init(kind: .shared)))
     #expect((table.ruled(try Self.request(url)) != nil) == isMatched)
     #expect(table.counts.all.map(\.requests) == [isMatched ? 1 : 0])
+  }
+
+  /// Paths that some origins take for another, and patterns that restrict it.
+  private static let spellings: [(pattern: String, paths: [String])] = [
+    (
+      "/private",
+      [
+        "/private", "/private/", "/private//", "/private/.", "/private.", "/private/..;/private",
+        "/private%2f", "/private%2F",
+        "/private%2e", "/private%00", "/private%00.css", "/private/%00/../x", "/private%2500",
+        "/private%252f", "/%2570rivate",
+        "/Private", "/PRIVATE/", "/private?a", "/Private/?a", "/%50rivate", "/pRIVATE;a=1",
+        "/a/..%2fPrivate%2f",
+      ]
+    ),
+    ("/private/", ["/private", "/private/", "/PRIVATE", "/private.", "/private%00"]),
+    ("/Private", ["/private", "/Private", "/private/", "/Private;a"]),
+    ("/", ["/", "//", "/.", "/%00", "/..", "/?a"]),
+    (
+      "/account/*",
+      [
+        "/%2561ccount/x", "/account/x", "/account", "/account/", "/Account/x", "/account%252fx", "/ACCOUNT",
+        "/account.", "/account%2Fx",
+      ]
+    ),
+    ("/Wiki/*/edit", ["/wiki/a/edit", "/Wiki/a/edit/", "/Wiki/A%2Fb/EDIT", "/wiki/a/edit%00"]),
+    ("*/admin/*", ["/a/admin", "/a/Admin/b", "/a/admin/", "/admin", "/a/admin%2500x"]),
+    ("*.php", ["/a.php", "/a.PHP", "/a.php/", "/a.php%00.css", "/a.php.", "/a%252ephp"]),
+    ("/wp-login.php*", ["/wp-login.php", "/WP-Login.php/", "/wp-login.php%00"]),
+  ]
+
+  /// Settings that keep responses from others.
+  private static let restrictions = [
+    #""bypass": true"#, #""key-fields": "X-A""#, #""partition-cookie": "session""#,
+    #""partition-field": "X-A""#,
+  ]
+
+  @Test(
+    "A rule that restricts matches each path that some origin takes for its own", arguments: spellings,
+    restrictions)
+  func restricting(spelling: (pattern: String, paths: [String]), setting: String) throws {
+    let rules = try Self.rules(#"[{"match": {"path": "\#(spelling.pattern)"}, \#(setting)}]"#)
+    let table = try #require(RuleTable(rules, .init(kind: .shared)))
+    for path in spelling.paths {
+      #expect(table.ruled(try Self.request("http://h.example" + path)) != nil, "\(path)")
+      #expect(table.matchingRules(try Self.request("http://h.example" + path)).map(\.rule) == rules.rules)
+    }
+    #expect(table.counts.all.map(\.requests) == [spelling.paths.count])
+    for path in ["/x", "/privat", "/privatex", "/accountx/y", "/x%00/private", "/x/a/editor", "/a.phpx"] {
+      let isOther = table.ruled(try Self.request("http://h.example" + path)) == nil
+      #expect(isOther, "\(path)")
+    }
+  }
+
+  @Test(
+    "A rule that keeps nothing from others matches no such path",
+    arguments: [
+      #""lifetime": "1d""#, #""default-lifetime": "1d""#, #""bypass": false"#, #""share-private": true"#,
+      #""ignore-query": "all""#,
+    ])
+  func strict(setting: String) throws {
+    let rules = try Self.rules(#"[{"match": {"path": "/static"}, \#(setting)}]"#)
+    let table = try #require(RuleTable(rules, .init(kind: .shared)))
+    for path in [
+      "/static/", "/static/.", "/static.", "/static%2f", "/static%00", "/Static", "/%2573tatic", "//static",
+    ] {
+      #expect(table.ruled(try Self.request("http://h.example" + path)) == nil, "\(path)")
+    }
+    #expect(table.ruled(try Self.request("http://h.example/%73tatic")) != nil)
+  }
+
+  @Test(
+    "A rule that separates responses, and decides other things, decides these only for paths of all origins")
+  func parts() throws {
+    let rules = try Self.rules(
+      #"[{"match": {"path": "/a/*"}, "key-fields": "X-A", "lifetime": "1d", "remove-cookies": "all"}]"#)
+    let table = try #require(RuleTable(rules, .init(kind: .shared)))
+    for (path, isStrict) in [("/a/b", true), ("/A/b", false), ("/x/..%2fa/b", false), ("/a", false)] {
+      let request = try Self.request("http://h.example" + path)
+      let ruled = try #require(table.ruled(request))
+      #expect(!ruled.allowsPlainHits)
+      #expect((ruled.rewritten(request).headerFields[.cookie] == nil) == isStrict)
+      #expect(ruled.engine.configuration.ruling?.rules.isEmpty == !isStrict)
+      let settings = RuleExplanation(of: request, by: rules, .init(kind: .shared)).rules.map {
+        $0.settings.map(\.name)
+      }
+      #expect(settings == [isStrict ? ["lifetime", "remove-cookies", "key-fields"] : ["key-fields"]])
+    }
+    #expect(table.counts.all.map(\.requests) == [4])
+  }
+
+  @Test("No capital letter of a plain path is missed, eight bytes at a time", arguments: 0..<4)
+  func capitals(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    for _ in 0..<2000 {
+      let count = Int.random(in: 0..<40, using: &random)
+      let path = (0..<count).map { _ in
+        Int.random(in: 0..<20, using: &random) > 0
+          ? UInt8(ascii: "a") : UInt8.random(in: .min ... .max, using: &random)
+      }
+      guard let (end, mayHaveCapitals) = path.span.plainPath else { continue }
+      #expect(mayHaveCapitals || !path[..<end].contains { (0x41...0x5A).contains($0) }, "\(path)")
+    }
   }
 
   @Test(
