@@ -56,9 +56,10 @@ public struct CacheRule: Hashable, Sendable {
 
   // MARK: - Stale responses
 
-  /// How long a stale response is served while it is revalidated, where the origin said nothing (RFC 5861 §3).
+  /// How long a stale response is served while it is revalidated, where the origin said nothing (RFC 5861 §3). Only for a response
+  /// that had a lifetime above 0, of the origin, a rule or a heuristic: ``defaultLifetime`` gives it one.
   public var grace: Duration?
-  /// How long a stale response is served if the origin fails (RFC 5861 §4).
+  /// How long a stale response is served if the origin fails (RFC 5861 §4); for the same responses as ``grace``.
   public var staleIfError: Duration?
   /// What counts as a failure for ``staleIfError`` (default: the statuses 500, 502, 503 and 504, and connections that
   /// fail).

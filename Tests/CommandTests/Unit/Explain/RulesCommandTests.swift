@@ -28,7 +28,7 @@ struct RulesCommandTests {
   }
 
   @Test("The page has its examples")
-  func pageHasExamples() { #expect(Self.examples.count == 7) }
+  func pageHasExamples() { #expect(Self.examples.count == 13) }
 
   private func output(_ example: Int, _ arguments: [String]) throws -> String {
     let rules = try #require(
