@@ -18,6 +18,8 @@ package enum FieldKind {
   case describesContent
   /// Sets cookies: `Set-Cookie`, and the obsolete `Set-Cookie2`.
   case setCookie
+  /// Forbids storing to the cache in front of the origin, by an older convention than targeted fields.
+  case accelExpires, surrogateControl
 
   case connection
   /// Concerns one connection only, and shows that the message contains the end of its content.
@@ -72,13 +74,14 @@ package enum FieldKind {
         has("content-length")
           ? .contentLength
           : has("content-digest") ? .describesContent : has("http2-settings") ? .hopByHop : .other
-      case 15: has("clear-site-data") ? .clearSiteData : .other
+      case 15: has("clear-site-data") ? .clearSiteData : has("x-accel-expires") ? .accelExpires : .other
       case 16:
         has("content-encoding")
           ? .contentEncoding
           : has("content-language")
             ? .describesContent : has("proxy-connection") ? .hopByHop : .other
-      case 17: has("transfer-encoding") ? .transferEncoding : .other
+      case 17:
+        has("transfer-encoding") ? .transferEncoding : has("surrogate-control") ? .surrogateControl : .other
       case 18: has("proxy-authenticate") ? .hopByHop : .other
       case 19: has("proxy-authorization") ? .hopByHop : .other
       case 25: has("proxy-authentication-info") ? .hopByHop : .other
@@ -114,7 +117,7 @@ package enum FieldKind {
       .transferEncoding, .vary:
       true
     case .other, .clearSiteData, .contentEncoding, .describesContent, .connection, .hopByHop, .close,
-      .setCookie:
+      .setCookie, .accelExpires, .surrogateControl:
       false
     }
   }

@@ -39,6 +39,8 @@ package struct ResponseFields: Hashable, Sendable {
     get { modified.field }
     set { modified = .parsed(newValue) }
   }
+  /// `Last-Modified`, if it is a recognisable date, in one of HTTP's formats or in another.
+  var modification: HTTPDate? { modified.recognised }
   /// `Age` (RFC 9111 §5.1): the first member of the field, or `nil` if that is not a number.
   package var age: DeltaSeconds?
   /// `ETag` (RFC 9110 §8.8.3).
@@ -66,6 +68,9 @@ package struct ResponseFields: Hashable, Sendable {
   var clearsSiteData = false
   /// Whether there is a `Set-Cookie`.
   var setsCookie = false
+  /// Whether `X-Accel-Expires: 0` or `Surrogate-Control: no-store` forbids storing to a shared cache. nginx and CDNs read these
+  /// fields; no other value of them counts.
+  private(set) var forbidsShared = false
   /// The fields that are never stored: those that concern one connection only (RFC 9111 §3.1), and those that are
   /// withheld.
   var omitted = FieldPositions()
@@ -110,13 +115,17 @@ package struct ResponseFields: Hashable, Sendable {
     if let lifetime {
       setLifetime(FreshnessLifetime(milliseconds: lifetime, source: .application))
       cacheControl.flags.remove(.noStore)
+      forbidsShared = false
     }
     if let ruling = ruling() { overrule(ruling.decision, hasLifetime: lifetime != nil) }
   }
 
   @inline(never)
   private mutating func overrule(_ decision: CacheEngine.ResponseRule.Decision, hasLifetime: Bool) {
-    if decision.storesNoStore == true { cacheControl.flags.remove(.noStore) }
+    if decision.storesNoStore == true {
+      cacheControl.flags.remove(.noStore)
+      forbidsShared = false
+    }
     if decision.sharesPrivate == true { cacheControl.flags.subtract([.isPrivate, .misplacedPrivate]) }
     guard let lifetime = decision.lifetime, !hasLifetime else { return }
     // Pages for one user often have `no-cache` and nothing else that restricts: no rule shares them by accident.
@@ -184,7 +193,7 @@ package struct ResponseFields: Hashable, Sendable {
       case .other: continue
       case .cacheControl: cacheControl.merge(fields[position].value)
       case .expires: Self.add(fields[position].value, to: &expires, now: now)
-      case .date: Self.add(fields[position].value, to: &date, now: now)
+      case .date: addDate(fields[position].value, now: now)
       case .lastModified:
         if case .parsed(.absent) = modified {
           modified = .text(fields[position].value, now: now)
@@ -216,6 +225,19 @@ package struct ResponseFields: Hashable, Sendable {
         }
       case .clearSiteData: clearsSiteData = true
       case .setCookie: setsCookie = true
+      case .accelExpires:
+        forbidsShared =
+          forbidsShared || fields[position].value.withFieldBytes { $0.matches("0", in: $0.trimmed($0.whole)) }
+      case .surrogateControl:
+        forbidsShared =
+          forbidsShared
+          || fields[position].value.withFieldBytes { bytes in
+            var members = ListMembers(bytes.whole)
+            while let member = members.next(in: bytes) {
+              if bytes.matches("no-store", in: member) { return true }
+            }
+            return false
+          }
       case .transferEncoding:
         omitted.insert(position)
         isDelimited = true
@@ -233,7 +255,7 @@ package struct ResponseFields: Hashable, Sendable {
   }
 
   /// Whether a conditional request can be made from this response (RFC 9111 §4.3.1).
-  package var hasValidator: Bool { entityTag != nil || modified.isRecognisable }
+  package var hasValidator: Bool { entityTag != nil || modified.recognised != nil }
 
   /// The length of the content, if the message contains it exactly once.
   var onlyLength: Int64? { contentLengthLines == 1 ? contentLength : nil }
@@ -276,6 +298,16 @@ package struct ResponseFields: Hashable, Sendable {
     return digits ?? Int64(text)
   }
 
+  /// Of several values, the oldest counts: the response is at least as old as that.
+  private mutating func addDate(_ value: String, now: Timestamp) {
+    let added = DateField(value, now: now)
+    guard let present = date.date else {
+      if date == .absent || added.date != nil { date = added }
+      return
+    }
+    if let other = added.date { date = .date(Swift.min(present, other)) }
+  }
+
   private static func add(_ value: String, to field: inout DateField, now: Timestamp) {
     let parsed = DateField(value, now: now)
     field = field == .absent || field == parsed ? parsed : .invalid
@@ -293,11 +325,11 @@ package struct ResponseFields: Hashable, Sendable {
       }
     }
 
-    /// Whether it is a date, in one of HTTP's formats or in another recognisable one.
-    var isRecognisable: Bool {
+    /// The date, in one of HTTP's formats or in another recognisable one.
+    var recognised: HTTPDate? {
       switch self {
-      case .parsed(let field): field.date != nil
-      case .text(let text, let now): HTTPDate.recognised(text, now: now) != nil
+      case .parsed(let field): field.date
+      case .text(let text, let now): HTTPDate.recognised(text, now: now)
       }
     }
 

@@ -32,7 +32,9 @@ enum Preconditions {
   /// §13.1.5): by strong comparison only.
   static func holds(ifRange condition: Octets, for stored: StoredResponse) -> Bool {
     if let date = HTTPDate(parsing: condition.description, now: stored.facts.responseTime) {
-      guard let modified = stored.lastModified?.date, modified == date else { return false }
+      // A weak tag may be that of several versions of the bytes. A 304 that confirms it brings the date of the latest.
+      guard stored.entityTag?.isWeak != true, let modified = stored.lastModified?.date, modified == date
+      else { return false }
       // A date is a strong validator if the response was made at least a second later (§8.8.2.2).
       return stored.facts.date.seconds > modified.secondsSince1970
     }

@@ -54,6 +54,7 @@ enum Storability {
     if directives.contains(.noStore), !directives.contains(.mustUnderstand) { return .responseNoStore }
     if request.cacheControl.contains(.noStore) { return .requestNoStore }
     if kind == .shared {
+      if response.forbidsShared { return .responseNoStore }
       if !directives.isDisjoint(with: [.isPrivate, .misplacedPrivate]) { return .privateInSharedCache }
       if request.hasAuthorization, !allowsSharedReuseOfAuthorized(response.cacheControl),
         configuration.ruling?.decision.sharesAuthorized != true

@@ -36,6 +36,15 @@ struct ResponseFieldsTests {
     #expect(fields("Expires: 0", "Expires: \(arrivalDate)").expires == .invalid)
     #expect(fields("Expires: \(arrivalDate)", "Expires: x").expires == .invalid)
     #expect(fields("Date: \(arrivalDate)").date == .date(noon))
+    #expect(
+      fields("Date: \(date(-9))", "Date: \(arrivalDate)").date.date
+        == HTTPDate(arrival.advanced(bySeconds: -9)))
+    #expect(
+      fields("Date: \(arrivalDate)", "Date: \(date(-9))").date.date
+        == HTTPDate(arrival.advanced(bySeconds: -9)))
+    #expect(fields("Date: x", "Date: \(arrivalDate)").date == .date(noon))
+    #expect(fields("Date: \(arrivalDate)", "Date: x").date == .date(noon))
+    #expect(fields("Date: x", "Date: x").date == .invalid)
     #expect(fields("Last-Modified: \(arrivalDate)").hasValidator)
     #expect(!fields("Last-Modified: yesterday").hasValidator)
     #expect(fields("Last-Modified: \(arrivalDate)").lastModified == .date(noon))

@@ -38,10 +38,12 @@ struct ContentSelectionTests {
     return stored
   }
 
-  private func cut(_ lines: String..., of stored: StoredResponse) -> CacheEngine.ContentSelection? {
+  private func cut(
+    _ lines: String..., of stored: StoredResponse, after seconds: Int64 = 1
+  ) -> CacheEngine.ContentSelection? {
     var asked = request()
     asked.headerFields = HTTPFields(lines: lines)
-    return CacheEngine.privately.plan(asked, [stored], after: 1).service?.content
+    return CacheEngine.privately.plan(asked, [stored], after: seconds).service?.content
   }
 
   @Test("A complete stored response answers a range with 206 and Content-Range")
@@ -112,6 +114,26 @@ struct ContentSelectionTests {
   func weakDate() throws {
     let stored = try self.stored("Cache-Control: max-age=60", "Date: \(date(0))", "Last-Modified: \(date(0))")
     #expect(cut("Range: bytes=0-1", "If-Range: \(date(0))", of: stored) == .whole)
+  }
+
+  @Test(
+    "A date is not a strong validator beside a weak tag, which a 304 may have confirmed for other bytes (§8.8.2.2)",
+    arguments: [("W/\"a\"", false), ("\"a\"", true)])
+  func dateBesideTag(tag: String, holds: Bool) throws {
+    let engine = CacheEngine.privately
+    var stored = try self.stored("Cache-Control: max-age=60", "ETag: \(tag)", "Last-Modified: \(date(-1000))")
+    let later = arrival.advanced(bySeconds: 100)
+    let confirming = response(304, "ETag: \(tag)", "Last-Modified: \(date(-10))", "Date: \(date(100))")
+    let outcome = try #require(
+      engine.exchange(
+        request(), [stored], .response(confirming), requestTime: later, responseTime: later))
+    stored = try #require(outcome.updates.first?.response)
+    stored.contentLength = 10
+    for (date, isLast) in [(date(-10), true), (date(-1000), false)] {
+      #expect(
+        cut("Range: bytes=0-1", "If-Range: \(date)", of: stored, after: 101)
+          == (holds && isLast ? .ranges([0..<2], of: 10) : .whole))
+    }
   }
 
   @Test("Preconditions take precedence over the range (RFC 9110 §13.2.2)")

@@ -61,6 +61,19 @@ struct StorabilityTests {
     Row(200, "Cache-Control: public", "Set-Cookie: a=b"),
     Row(302, "Set-Cookie: a=b", refusal: .notDeclaredCacheable),
     Row(200, "Pragma: no-cache"),
+    // What nginx and CDNs read: only these values forbid, and only to a shared cache.
+    Row(
+      200, "Cache-Control: public, max-age=60", "X-Accel-Expires: 0", inPrivate: nil,
+      inShared: .responseNoStore),
+    Row(200, "X-Accel-Expires: 60"), Row(200, "X-Accel-Expires: off"), Row(200, "X-Accel-Expires: @0"),
+    Row(
+      200, "Cache-Control: s-maxage=60", "Surrogate-Control: no-store", inPrivate: nil,
+      inShared: .responseNoStore),
+    Row(
+      200, "Cache-Control: max-age=60", "Surrogate-Control: content=\"ESI/1.0\", No-Store", inPrivate: nil,
+      inShared: .responseNoStore),
+    Row(200, "Surrogate-Control: max-age=0"), Row(200, "Surrogate-Control: content=\"no-store\""),
+    Row(200, "Surrogate-Control: no-store-remote"),
   ]
 
   private static let authorization: [Row] = [
