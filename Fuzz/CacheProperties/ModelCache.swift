@@ -109,6 +109,8 @@ struct ModelCache {
       try require(!asked.contains(.onlyIfCached), "only-if-cached forbids the network")
       // The client's conditions, and as a rule its range, are answered already.
       var question = request
+      // What a HEAD response proves may be nothing.
+      if question.method == .head { question.method = .get }
       for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] {
         question.headerFields[fields: name] = revalidation.original.headerFields[fields: name]
         try require(
@@ -124,6 +126,9 @@ struct ModelCache {
     try require(
       !isShared || !(said.contains(.isPrivate) || said.contains(.misplacedPrivate)),
       "private served by a shared cache")
+    try require(
+      !service.isStale || said.staleWhileRevalidate != nil || !isForOneVisitor(stored),
+      "a shared cache serves what had no lifetime")
     guard policy == .useProtocolCachePolicy else { return }
     try require(!said.contains(.noCache), "no-cache served")
     try require(!asked.contains(.noCache), "served against the request's no-cache")
@@ -136,6 +141,15 @@ struct ModelCache {
       try require(
         service.remainingSeconds >= 0 && now >= stored.facts.responseTime, "fresh without a lifetime left")
     }
+  }
+
+  /// Whether only the origin may permit a shared cache to use a response stale: nothing gave it a lifetime.
+  private func isForOneVisitor(_ stored: StoredResponse) -> Bool {
+    guard isShared else { return false }
+    let said = said(by: stored)
+    if let maxAge = said.sharedMaxAge ?? said.maxAge { return maxAge == 0 }
+    return (targetedDirectives(of: stored) != nil || stored.fields[.expires] == nil)
+      && stored.fields[.lastModified] == nil
   }
 
   /// In lowercase; whatever is no name too.
@@ -196,7 +210,6 @@ struct ModelCache {
 
   private func check(_ forwarding: CacheEngine.Forwarding, _ request: HTTPRequest) throws {
     try require(forwarding.original == request, "another request")
-    try require(forwarding.nominated.allSatisfy(candidates.indices.contains), "no such candidate")
     try require(forwarding.selected.map(candidates.indices.contains) ?? true, "no such candidate")
     let sent = forwarding.request.headerFields
     if let completion = forwarding.completion {
@@ -208,6 +221,16 @@ struct ModelCache {
     }
     if forwarding.isValidation {
       try require(sent[.ifNoneMatch] != nil || sent[.ifModifiedSince] != nil, "validates without a condition")
+      guard let selected = forwarding.selected else { throw Violation(description: "validates nothing") }
+      // Each tag is that of the selected response, or the client's.
+      for name in (sent[.ifNoneMatch] ?? "").split(separator: ",") {
+        let tag = name.drop { $0 == " " }
+        let known = [candidates[selected].fields, request.headerFields].flatMap {
+          $0[values: .eTag] + $0[values: .ifNoneMatch]
+        }
+        // A tag with a comma is cut here.
+        try require(known.contains { $0.contains(tag) }, "names another response: \(tag)")
+      }
     } else {
       for name in [HTTPField.Name.ifNoneMatch, .ifModifiedSince] {
         try require(
@@ -272,15 +295,6 @@ struct ModelCache {
       try require(candidates.indices.contains(update.candidate), "no such candidate")
       if isTrusted { try checkStorable(update.response, isUpdate: true) }
     }
-    if let addition = outcome.addition {
-      try require(candidates.indices.contains(addition.candidate), "no such candidate")
-      try require(
-        addition.response.selecting.match(forwarding.original.headerFields), "adds what does not match")
-      try require(
-        !candidates[addition.candidate].selecting.match(forwarding.original.headerFields), "adds what matched"
-      )
-      if isTrusted { try checkStorable(addition.response, isUpdate: true) }
-    }
     if case .store(let stored, _) = outcome.storage {
       guard case .response(let head) = result else { throw Violation(description: "stores a failure") }
       // A part is stored as the response that it is a part of.
@@ -296,6 +310,13 @@ struct ModelCache {
     }
     if case .stored(let answer) = outcome.answer {
       try require(candidates.indices.contains(answer.candidate), "no such candidate")
+      let (stored, asked) = (candidates[answer.candidate], forwarding.original.headerFields)
+      try require(
+        stored.selecting.match(asked) || isPreferred(stored, by: asked), "answers with another variant")
+      if isTrusted { try checkVariant(stored, askedWith[answer.candidate], asked) }
+      try require(
+        !isTrusted || !answer.isStale || said(by: stored).staleIfError != nil || !isForOneVisitor(stored),
+        "a shared cache serves what had no lifetime")
       try require((answer.ageInSeconds ?? 0) >= 0, "a negative age")
       try checkContent(
         answer.content, of: answer.response, with: contents[answer.candidate], age: answer.ageInSeconds,
@@ -395,10 +416,13 @@ struct ModelCache {
   ) throws {
     guard isTrusted else { return }
     let asked = forwarding.original.headerFields
+    let before = candidates
     var new: (response: StoredResponse, positions: [Range<Int64>])?
+    var endsEarly = false
     if case .store(var stored, _) = outcome.storage {
       if let incomplete = endsEarlyAt > 0 ? outcome.incomplete(after: endsEarlyAt) : nil {
         stored = incomplete
+        endsEarly = true
       }
       if stored.contentLength == nil { stored.contentLength = Int64(candidates.count * 5) }
       new = (stored, stored.parts?.ranges ?? [0..<(stored.contentLength ?? 0)])
@@ -411,12 +435,8 @@ struct ModelCache {
       }
       candidates[update.candidate] = update.response
     }
-    if let addition = outcome.addition {
-      candidates.append(addition.response)
-      askedWith.append(asked)
-      contents.append(contents[addition.candidate])
-    }
-    for candidate in outcome.removals.sorted(by: >) { remove(candidate) }
+    // A transfer that ends early takes no place.
+    if !endsEarly { for candidate in outcome.removals.sorted(by: >) { remove(candidate) } }
     let own = "\(forwarding.original.scheme ?? "")://\(Vocabulary.origin.authority)/r"
     let isInvalid = outcome.invalidations.contains { $0.text == own }
     for candidate in candidates.indices.reversed() {
@@ -427,7 +447,37 @@ struct ModelCache {
         remove(candidate)
       }
     }
-    guard let new else { return }
+    if let new { insert(new, asked, completed) }
+    if !endsEarly { try checkReplaced(before, outcome, forwarding, result) }
+    while candidates.count > 4 { remove(0) }
+  }
+
+  /// What answers a request takes the place of all that could have answered it, whether it is stored or not (§4.3.3).
+  private func checkReplaced(
+    _ before: [StoredResponse], _ outcome: CacheEngine.Outcome, _ forwarding: CacheEngine.Forwarding,
+    _ result: CacheEngine.Exchange.Result
+  ) throws {
+    let request = forwarding.original
+    let asked = CacheControl(parsing: request.headerFields[values: .cacheControl])
+    guard case .response(let head) = result, case .network = outcome.answer, request.method == .get,
+      forwarding.selected != nil,
+      !isShared || request.headerFields[.authorization] == nil
+        || outcome.storage.reason != .authorizedInSharedCache, !asked.contains(.noStore)
+    else { return }
+    let status = head.status
+    guard
+      status.kind == .successful && status != .partialContent
+        || status.kind == .redirection && status != .notModified || status == .notFound || status == .gone
+    else { return }
+    for old in before where old.selecting.match(request.headerFields) {
+      try require(!candidates.contains(old), "what was replaced stays: \(old)")
+    }
+  }
+
+  private mutating func insert(
+    _ new: (response: StoredResponse, positions: [Range<Int64>]), _ asked: HTTPFields,
+    _ completed: (StoredResponse, HTTPFields)?
+  ) {
     let key = new.response.selecting.variantKey
     for candidate in candidates.indices.reversed() where candidates[candidate].selecting.variantKey == key {
       remove(candidate)
@@ -440,7 +490,6 @@ struct ModelCache {
       askedWith.append(asked)
     }
     contents.append(new.positions)
-    if candidates.count > 4 { remove(0) }
   }
 
   private mutating func remove(_ candidate: Int) {

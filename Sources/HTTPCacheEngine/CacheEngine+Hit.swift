@@ -55,8 +55,7 @@ extension CacheEngine {
       .reloadRevalidatingCacheData:
       return nil
     }
-    // Responses that share their content differ in the values of the same selecting fields: only one can match.
-    guard let front = StoredFront(stored), front.special.isSubset(of: .hittable),
+    guard let front = StoredFront(stored), front.special.isSubset(of: .tagged),
       front.selectingCount <= SelectingBytes.most
     else { return nil }
     let facts = front.facts

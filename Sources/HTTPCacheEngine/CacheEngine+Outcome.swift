@@ -76,14 +76,13 @@ extension CacheEngine {
     }
     if case .store(let stored, _) = outcome.storage, stored.tags.exceedsLimit {
       outcome.storage = .refuse(.tooManyTags)
-      outcome.removals += matching(exchange)
+      outcome.removals = matching(exchange)
     }
     let excessive = outcome.updates.filter { $0.response.tags.exceedsLimit }.map(\.candidate)
     if !excessive.isEmpty {
       outcome.updates.removeAll { excessive.contains($0.candidate) }
       outcome.removals += excessive
     }
-    if outcome.addition?.response.tags.exceedsLimit == true { outcome.addition = nil }
   }
 
   /// Decides what happens to the response and to the stored responses under its key.
@@ -157,7 +156,10 @@ extension CacheEngine {
   ) {
     // §4.3.4: the initial set are the responses that could have answered the request.
     let matching = matching(exchange)
-    let identified = identified(by: response, among: matching, exchange, client)
+    let identified = Freshening.identified(
+      by: response, among: matching, nominated: exchange.forwarding.nominated,
+      candidates: exchange.candidates,
+      client: client)
     if identified.isEmpty, configuration.acceptsStrongTagForWeak,
       let candidate = Freshening.weaklyIdentified(
         by: response, nominated: exchange.forwarding.nominated, candidates: exchange.candidates,
@@ -168,19 +170,11 @@ extension CacheEngine {
       areCodingsAccepted(of: candidate, exchange)
     {
       let fields = Freshening.withoutRepresentation(fields, updating: exchange.candidates[candidate])
-      update([candidate], matching, by: fields, response, exchange, client, &outcome)
+      update([candidate], by: fields, response, exchange, client, &outcome)
       if outcome.reason == .validated { outcome.reason = .validatedByStrongTag }
     } else {
-      update(identified, matching, by: fields, response, exchange, client, &outcome)
+      update(identified, by: fields, response, exchange, client, &outcome)
     }
-  }
-
-  private func identified(
-    by response: ResponseFields, among initial: [Int], _ exchange: Exchange, _ client: RequestFields
-  ) -> [Int] {
-    Freshening.identified(
-      by: response, among: initial, nominated: exchange.forwarding.nominated, candidates: exchange.candidates,
-      client: client)
   }
 
   private func areCodingsAccepted(of candidate: Int, _ exchange: Exchange) -> Bool {
@@ -191,82 +185,32 @@ extension CacheEngine {
 
   /// Updates the stored responses that a 304 identifies, and answers with one of them.
   ///
-  /// - Parameters:
-  ///   - matching: the positions of those that could have answered the request.
-  ///   - fields: those of the 304 that update them.
+  /// - Parameter fields: those of the 304 that update them.
   private func update(
-    _ identified: [Int], _ matching: [Int], by fields: HTTPFields, _ response: ResponseFields,
+    _ identified: [Int], by fields: HTTPFields, _ response: ResponseFields,
     _ exchange: Exchange, _ client: RequestFields, _ outcome: inout Outcome
   ) {
-    var (updates, removals) = ([Outcome.Update](), [Int]())
-    var answering: Int?
+    var (updates, removals, isAnswered) = ([Outcome.Update](), [Int](), false)
     for candidate in identified {
       // The answer and the change to the store read the head once.
       let revision = revision(of: candidate, by: fields, response, exchange, client)
       // A partly stored response may be named without being able to answer.
-      if answering == nil, answer(with: revision, matching, by: fields, response, exchange, client, &outcome)
+      if !isAnswered,
+        let answer = storedAnswer(
+          candidate, answer(with: revision, by: fields, response, exchange),
+          age: response.age.map(\.seconds), client: client, now: exchange.responseTime)
       {
-        answering = candidate
+        outcome.answer = .stored(answer)
+        isAnswered = true
       }
       apply(revision, by: response, exchange, reason: .freshened, &updates, &removals)
     }
-    if answering == nil {
-      // A 304 may also select a response that Vary does not select (§4.1).
-      let nominated = VariantSelection.mostRecentFirst(exchange.forwarding.nominated, of: exchange.candidates)
-      // A response named only by a weak validator may have another coding than the one that the origin chose (RFC 9110
-      // §8.8.1).
-      let hasStrongTag = response.entityTag?.isWeak == false
-      answering = self.identified(by: response, among: nominated, exchange, client).first {
-        (hasStrongTag || areCodingsAccepted(of: $0, exchange))
-          && answer(
-            with: revision(of: $0, by: fields, response, exchange, client), matching, by: fields, response,
-            exchange, client, &outcome)
-      }
-    }
-    guard let answering else {
+    guard isAnswered else {
       outcome = afterUnusable304(exchange, client, response)
       return
     }
     outcome.reason = .validated
     outcome.change(updates, removals)
-    if !matching.contains(answering) {
-      outcome.addition = addition(of: answering, by: fields, response, exchange, client)
-    }
-  }
-
-  /// Answers with an updated response; returns `false` if only parts of its content are stored, and they do not answer.
-  private func answer(
-    with revision: Freshening.Revision, _ matching: [Int], by fields: HTTPFields, _ response: ResponseFields,
-    _ exchange: Exchange, _ client: RequestFields, _ outcome: inout Outcome
-  ) -> Bool {
-    var head = answer(with: revision, by: fields, response, exchange)
-    // A response stored for other selecting fields, such as another user's Cookie, may have set another user's cookies.
-    if configuration.kind == .shared, !matching.contains(revision.candidate) {
-      takeBackCookies(&head, fields)
-    }
-    guard
-      let answer = storedAnswer(
-        revision.candidate, head, age: response.age.map(\.seconds), client: client, now: exchange.responseTime
-      )
-    else { return false }
-    outcome.answer = .stored(answer)
-    return true
-  }
-
-  /// Returns a copy of a stored response for the selecting fields of this request, which the origin chose it for (§4.1).
-  /// The next such request needs no request to the origin.
-  ///
-  /// The original stays unchanged: for its requests, the origin may by now choose another.
-  private func addition(
-    of candidate: Int, by fields: HTTPFields, _ update: ResponseFields, _ exchange: Exchange,
-    _ client: RequestFields
-  ) -> Outcome.Update? {
-    let revision = revision(of: candidate, by: fields, update, exchange, client, isReselected: true)
-    let response = revision.response
-    guard revision.obstacle == nil, !response.selecting.isUnmatchable,
-      configuration.kind == .private || !response.setsCookie, !bringsUndeclaredCookies(update, exchange)
-    else { return nil }
-    return Outcome.Update(candidate: candidate, response: response, reason: .variantLearned)
   }
 
   /// Handles a 304 to conditions that are all the client's: the client gets it, and it updates the response that it
@@ -275,7 +219,8 @@ extension CacheEngine {
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
     let identified = Freshening.identified(
-      by: response, among: matching(exchange), nominated: [], candidates: exchange.candidates, client: client)
+      by: response, among: matching(exchange), nominated: nil, candidates: exchange.candidates, client: client
+    )
     var (updates, removals) = ([Outcome.Update](), [Int]())
     for candidate in identified {
       apply(
@@ -289,15 +234,12 @@ extension CacheEngine {
 
   /// Returns a stored response with the fields of an update.
   ///
-  /// - Parameters:
-  ///   - update: the parsed form of `fields`.
-  ///   - isReselected: whether the fields of this request select it from now on.
+  /// - Parameter update: the parsed form of `fields`.
   func revision(
     of candidate: Int, by fields: HTTPFields, _ update: ResponseFields, _ exchange: Exchange,
-    _ client: RequestFields, isReselected: Bool = false
+    _ client: RequestFields
   ) -> Freshening.Revision {
-    Freshening.revision(
-      of: candidate, by: fields, update, exchange, client, isReselected: isReselected, configuration)
+    Freshening.revision(of: candidate, by: fields, update, exchange, client, configuration)
   }
 
   /// Returns the head of an updated response for the client. It has the fields of the update that must not be stored, for
@@ -329,11 +271,7 @@ extension CacheEngine {
     let obstacle = SharedCookies.obstacle(
       status: updated.status.code, parsed(updated.fields, exchange), arrival: exchange.arrival,
       configuration)
-    if obstacle != nil { takeBackCookies(&updated, update) }
-  }
-
-  /// Replaces the stored cookies by those of the update.
-  private func takeBackCookies(_ updated: inout StoredResponse, _ update: HTTPFields) {
+    if obstacle == nil { return }
     for name in SharedCookies.names {
       updated.fields[fields: name] = configuration.stripsCookies ? [] : update[fields: name]
     }
@@ -462,9 +400,7 @@ extension CacheEngine {
       arrival: exchange.arrival,
       configuration: configuration)
     {
-      outcome.storage = .refuse(obstacle)
-      let superseded = superseded(by: obstacle, status: status, exchange)
-      if !superseded.isEmpty { outcome.removals = superseded }
+      refuse(obstacle, head, response, exchange, &outcome)
       return
     }
     let stored = stored(from: head, status: status, response, exchange)
@@ -477,23 +413,33 @@ extension CacheEngine {
       case .rule: .storedByRule
       }
     assembleIfBroken(stored, response, exchange, &outcome)
-    outcome.storage = .store(stored, stored.selecting.isUnmatchable ? .storedNeverReused : reason)
+    store(
+      stored, stored.selecting.isUnmatchable ? .storedNeverReused : reason, head, response, exchange, &outcome
+    )
   }
 
-  /// Returns the stored responses that are known to be out of date, although their replacement must not be stored.
+  /// Returns the stored responses that the origin's answer takes the place of: all that could have answered the request. None
+  /// of them is suitable any more (§4.3.3), also if the answer is not stored, or is stored for other selecting fields.
   ///
-  /// The RFC does not require their removal, but a policy that accepts any stored response must not bring them back.
+  /// - Parameter obstacle: why the answer is not stored.
   private func superseded(
-    by obstacle: Reason, status: HTTPResponse.Status, _ exchange: Exchange
+    by head: HTTPResponse, _ response: ResponseFields, despite obstacle: Reason? = nil, _ exchange: Exchange
   ) -> [Int] {
+    // Most requests that get here have nothing stored.
+    if exchange.candidates.isEmpty { return [] }
     switch obstacle {
-    case .responseNoStore, .privateInSharedCache, .notDeclaredCacheable, .cookiesNotShared, .cookiesBypassed,
-      .refusedByRule:
-      // A 401 or 429 means that this request was refused, not that the resource has changed.
-      guard
-        status.kind == .successful || status.kind == .redirection || status == .notFound || status == .gone
-      else { return [] }
-      return matching(exchange)
+    // The answer is for this request, and says nothing about those to others.
+    case .requestNoStore, .authorizedInSharedCache, .bypassedByRule, .methodNotStored: return []
+    default: break
+    }
+    switch head.status {
+    case .partialContent, .rangeNotSatisfiable:
+      return matching(exchange).filter {
+        PartialContent.shows(head, response, anotherThan: exchange.candidates[$0])
+      }
+    case .notFound, .gone: return matching(exchange)
+    // Others refuse this request: a client that may not read a page does not remove it for the clients that may.
+    case let status where status.kind == .successful || status.kind == .redirection: return matching(exchange)
     default: return []
     }
   }
@@ -505,7 +451,31 @@ extension CacheEngine {
     let names = [.cacheControl, .expires] + configuration.targets.compactMap { HTTPField.Name($0) }
     guard names.allSatisfy({ stored.values(of: $0).isEmpty }) else { return }
     outcome.storage = .refuse(.notDeclaredCacheable)
-    outcome.removals += matching(exchange)
+    outcome.removals = matching(exchange)
+  }
+
+  /// Refuses to store a response, which displaces stored ones as it would if it were stored.
+  func refuse(
+    _ obstacle: Reason, _ head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange,
+    _ outcome: inout Outcome
+  ) {
+    outcome.storage = .refuse(obstacle)
+    let superseded = superseded(by: head, response, despite: obstacle, exchange)
+    if !superseded.isEmpty { outcome.removals = superseded }
+  }
+
+  /// Stores a response. Those that it takes the place of without having their selecting fields are removed.
+  func store(
+    _ stored: StoredResponse, _ reason: Reason, _ head: HTTPResponse, _ response: ResponseFields,
+    _ exchange: Exchange, _ outcome: inout Outcome
+  ) {
+    outcome.storage = .store(stored, reason)
+    if exchange.candidates.isEmpty { return }
+    let key = stored.selecting.variantKey
+    let superseded = superseded(by: head, response, exchange).filter {
+      exchange.candidates[$0].selecting.variantKey != key
+    }
+    if !superseded.isEmpty { outcome.removals = superseded }
   }
 
   /// Handles a HEAD response: it updates stored GET responses, or shows that they are out of date (§4.3.5).
@@ -519,15 +489,17 @@ extension CacheEngine {
     if head.status == .ok {
       for candidate in matching(exchange) where exchange.candidates[candidate].status == .ok {
         let stored = exchange.candidates[candidate]
-        if Freshening.headMatches(response, stored) {
+        switch Freshening.headMatches(response, stored) {
+        case true?:
           apply(
             revision(of: candidate, by: head.headerFields, response, exchange, client), by: response,
             exchange,
             reason: .freshenedByHead, &updates, &removals)
-        } else {
+        case false?:
           var outdated = stored
           outdated.facts.flags.insert(.invalidated)
           updates.append(.init(candidate: candidate, response: outdated, reason: .outdatedByHead))
+        case nil: break
         }
       }
     }

@@ -86,7 +86,7 @@ extension CacheEngine {
       again.request.headerFields[fields: name] = again.original.headerFields[fields: name]
     }
     // The selected response stays: it may answer if this request fails.
-    again.nominated = []
+    again.isValidation = false
     again.completion = nil
     again.firstReason = exchange.forwarding.firstReason ?? exchange.forwarding.reason
     again.reason = reason
@@ -100,8 +100,11 @@ extension CacheEngine {
     _ exchange: Exchange, _ client: RequestFields, _ head: HTTPResponse, _ response: ResponseFields
   ) -> Outcome {
     let reason: Reason = exchange.forwarding.isValidation ? .replacedByOrigin : .fromOrigin
+    let received = head
     func refuse(_ obstacle: Reason) -> Outcome {
-      Outcome(.network, reason: reason, storage: .refuse(obstacle))
+      var outcome = Outcome(.network, reason: reason)
+      self.refuse(obstacle, received, response, exchange, &outcome)
+      return outcome
     }
     if !exchange.forwarding.isTargetCacheable { return refuse(.targetNotCacheable) }
     var head = head
@@ -118,17 +121,18 @@ extension CacheEngine {
     }
     guard let new = stored(from: head, part, exchange) else { return refuse(.partNotPlaced) }
     var alone = Outcome(
-      .network, reason: reason, storage: .store(new, .storedAsPart),
+      .network, reason: reason,
       assembly: ContentAssembly(
         received: part.range, candidate: nil, completeLength: part.completeLength, parts: nil,
         isCombinable: new.hasStrongValidator))
+    store(new, .storedAsPart, received, response, exchange, &alone)
     // The store has one response for each set of selecting fields: this one would replace it.
     guard let candidate = rival(of: new, exchange) else { return alone }
     let existing = exchange.candidates[candidate]
     // A complete stored response is not replaced by the beginning of a part.
     alone.assembly?.keepsBeginning = existing.parts != nil
     switch PartialContent.relation(of: new, to: existing) {
-    case .different: return new.facts.date < existing.facts.date ? refuse(.partNotCombined) : alone
+    case .different: return alone
     case .unknown: return existing.parts == nil ? refuse(.partNotCombined) : alone
     case .same: break
     }
@@ -137,7 +141,7 @@ extension CacheEngine {
       var (updates, removals) = ([Outcome.Update](), [Int]())
       apply(revision, by: response, exchange, reason: .freshenedByPart, &updates, &removals)
       var outcome = refuse(.partAlreadyStored)
-      outcome.change(updates, removals)
+      outcome.change(updates, removals + outcome.removals)
       return outcome
     }
     let length = part.completeLength ?? parts.completeLength

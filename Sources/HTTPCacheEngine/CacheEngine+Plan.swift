@@ -66,14 +66,16 @@ private struct Planner {
       matching.count > 1
       ? matching.filter { candidates[$0].parts == nil || content(of: $0) != nil } : matching
     guard let selected = VariantSelection.chosen(suitable, of: candidates, at: now) ?? matching.first else {
-      let others = candidates.indices.filter {
-        !SharedCookies.exclude(candidates[$0], engine.configuration)
-      }
-      return forward(reason: others.isEmpty ? .nothingStored : .noVariantMatches, others: others)
+      let isNew = candidates.allSatisfy { SharedCookies.exclude($0, engine.configuration) }
+      return forward(reason: isNew ? .nothingStored : .noVariantMatches)
     }
     let facts = candidates[selected].facts
     if policy.returnsAnyStored {
-      let isStale = facts.staleness(at: now) != nil || facts.forbidsFreshUse
+      let staleness = facts.staleness(at: now)
+      let isStale = staleness != nil || facts.forbidsFreshUse
+      if isStale, !StaleUse.mayOthersPermit(facts, engine.configuration.kind) {
+        return forward(reason: staleness ?? .storedNoCache, selected: selected)
+      }
       return serve(
         selected, reason: isStale ? .policyReturnsStored : facts.freshReason, isStale: isStale)
     }
@@ -95,7 +97,9 @@ private struct Planner {
     }
     guard let staleness = facts.staleness(at: now) else { return planFresh(selected, facts) }
     let decision = engine.configuration.ruling.map { $0.decision(about: .init(candidates[selected])) }
-    guard let permission = StaleUse.permission(for: facts, request: fields.cacheControl, now: now, decision),
+    guard
+      let permission = StaleUse.permission(
+        for: facts, request: fields.cacheControl, now: now, engine.configuration.kind, decision),
       revalidatesInBackground || !permission.revalidatesBehind
     else {
       return forward(reason: staleness, selected: selected)
@@ -168,47 +172,44 @@ private struct Planner {
 
   /// Makes the request for a revalidation in the background. The client's conditions have been answered, so they are
   /// removed. Its range stays only if no more than parts are stored: the client does not need the rest (§4.3.1 derives
-  /// such a request from the stored response).
+  /// such a request from the stored response). It is a GET also if the client sent HEAD, whose response may prove nothing.
   private func background(reason: CacheEngine.Reason, selected: Int) -> CacheEngine.Forwarding {
     var question = request
+    if question.method == .head { question.method = .get }
     let names: [HTTPField.Name] =
       [.ifRange, .ifNoneMatch, .ifModifiedSince] + (candidates[selected].parts == nil ? [.range] : [])
     for name in names { question.headerFields[fields: name] = [] }
     let planner = Planner(
       engine: engine, request: question, fields: .of(question, now: now), policy: policy,
       candidates: candidates, now: now, isTargetCacheable: isTargetCacheable)
-    return planner.forwarding(reason: reason, selected: selected, others: [])
+    return planner.forwarding(reason: reason, selected: selected)
   }
 
-  private func forward(reason: CacheEngine.Reason, selected: Int? = nil, others: [Int] = [])
-    -> CacheEngine.Plan
-  {
+  private func forward(reason: CacheEngine.Reason, selected: Int? = nil) -> CacheEngine.Plan {
     if policy == .returnCacheDataDontLoad { return .fail(CacheEngine.Refusal(reason: .policyForbidsNetwork)) }
     // An unsafe request gets no response before the origin's (§4), not even with only-if-cached.
     if fields.cacheControl.contains(.onlyIfCached), reason != .unsafeMethod {
       return .fail(CacheEngine.Refusal(reason: .onlyIfCached))
     }
-    return .forward(forwarding(reason: reason, selected: selected, others: others))
+    return .forward(forwarding(reason: reason, selected: selected))
   }
 
-  private func forwarding(reason: CacheEngine.Reason, selected: Int?, others: [Int]) -> CacheEngine.Forwarding
-  {
-    var (outgoing, nominated) = (request, [Int]())
+  private func forwarding(reason: CacheEngine.Reason, selected: Int?) -> CacheEngine.Forwarding {
+    var (outgoing, isValidation) = (request, false)
     var completion: CacheEngine.Completion?
     // A HEAD response can update a stored response by itself (§4.3.5), so it needs no condition.
-    if request.method.isRetrieval {
+    if request.method.isRetrieval, let selected {
       // §4.3.2: a partly stored response is named if its parts satisfy the request. Otherwise a 304 would leave the
       // cache without an answer. The cache can instead complete the response with the rest.
-      if let selected, content(of: selected) == nil {
+      if content(of: selected) == nil {
         if let completing = PartialContent.completion(
           of: selected, candidates[selected], for: request, client: fields)
         {
           (outgoing, completion) = (completing.request, completing.completion)
         }
-      } else if selected != nil || !others.isEmpty {
-        (outgoing, nominated) = Validation.request(
-          from: request, client: fields, selected: selected,
-          others: others.filter { content(of: $0) != nil && isOfUse($0) }, candidates: candidates)
+      } else if let conditional = Validation.request(from: request, client: fields, of: candidates[selected])
+      {
+        (outgoing, isValidation) = (conditional, true)
       }
     }
     switch policy {
@@ -221,18 +222,10 @@ private struct Planner {
     default: break
     }
     return CacheEngine.Forwarding(
-      request: outgoing, selected: selected, nominated: nominated, completion: completion, original: request,
-      policy: policy, reason: reason, hasAuthorization: fields.hasAuthorization,
+      request: outgoing, selected: selected, isValidation: isValidation, completion: completion,
+      original: request, policy: policy, reason: reason, hasAuthorization: fields.hasAuthorization,
       forbidsStoring: fields.cacheControl.contains(.noStore),
       sharesReload: engine.configuration.reloadUse != .honor, isTargetCacheable: isTargetCacheable)
-  }
-
-  /// Whether a 304 with the tag of a response that Vary does not select could answer. A weak tag does not tell codings
-  /// apart (RFC 9110 §8.8.1), so the client must accept the stored one; see ``CacheEngine/outcome(of:)``.
-  private func isOfUse(_ other: Int) -> Bool {
-    candidates[other].entityTag?.isWeak != true
-      || ContentCoding.areAccepted(
-        candidates[other].values(of: .contentEncoding), by: request.headerFields)
   }
 
   private func add(_ directive: String, to request: inout HTTPRequest) {

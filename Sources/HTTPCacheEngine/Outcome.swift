@@ -166,13 +166,11 @@ extension CacheEngine {
       get { changes.updates }
       set { changes.updates = newValue }
     }
-    /// A response to store with the one that it was made from, for requests that match its selecting fields. Both have
-    /// the candidate's content.
-    public var addition: Update? {
-      get { changes.addition }
-      set { changes.addition = newValue }
-    }
-    /// Positions of stored responses that the origin has replaced by one that is not stored.
+    /// Positions of stored responses that the origin's response takes the place of (RFC 9111 §4.3.3): it is not stored, or
+    /// for other selecting fields.
+    ///
+    /// If the response is stored, remove them when it is complete: a transfer that ends early takes no place. Otherwise remove
+    /// them before the client gets the response.
     public var removals: [Int] {
       get { changes.removals }
       set { changes.removals = newValue }
@@ -206,7 +204,6 @@ extension CacheEngine {
     private struct Changes: Hashable {
       var assembly: ContentAssembly?
       var updates: [Update] = []
-      var addition: Update?
       var removals: [Int] = []
       var invalidations: [TargetURI] = []
       var invalidatedScopes: [InvalidatedScope] = []

@@ -51,12 +51,14 @@ extension CacheEngine {
 extension CacheEngine {
   /// A request for the origin.
   public struct Forwarding: Hashable, Sendable {
-    /// The request to send: the client's, with the cache's preconditions if it revalidates stored responses.
+    /// The request to send: the client's, with the cache's preconditions if it revalidates a stored response.
     public var request: HTTPRequest
     /// The candidate that could not answer without a revalidation, and answers if the origin validates it.
     package var selected: Int?
-    /// All candidates that the preconditions name; empty if the preconditions, if any, are the client's.
-    package var nominated: [Int]
+    /// Whether the request revalidates a stored response: its preconditions name the selected one, and no other. Those of
+    /// other variants are not named, as RFC 9111 §4.1 permits: many origins make a tag of a record or a file, and not of
+    /// each representation (against RFC 9110 §8.8.3.3), and so would confirm another client's response.
+    package(set) public var isValidation: Bool
     /// The bytes that complete a stored response; `nil` if the request is for everything that the client requested.
     package var completion: Completion?
     /// The request as the client sent it.
@@ -76,8 +78,8 @@ extension CacheEngine {
     /// Whether the request has a key to store a response under. ``CacheEngine/outcome(of:)`` reads it.
     var isTargetCacheable = true
 
-    /// Whether the request revalidates stored responses.
-    public var isValidation: Bool { !nominated.isEmpty }
+    /// The position of the stored response that the preconditions name.
+    var nominated: Int? { isValidation ? selected : nil }
   }
 }
 

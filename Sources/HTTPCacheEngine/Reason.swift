@@ -56,7 +56,7 @@ extension CacheEngine {
     case stale
     /// The stored response is stale and must be revalidated before use. (RFC 9111 §5.2.2.2)
     case staleMustRevalidate
-    /// The stored response has no freshness lifetime, neither explicit nor heuristic. (RFC 9111 §4.2.1)
+    /// The stored response had no freshness lifetime: neither explicit, nor heuristic of a second. (RFC 9111 §4.2.1)
     case noLifetime
     /// The stored response carries no-cache: it is revalidated before every use. (RFC 9111 §5.2.2.4)
     case storedNoCache
@@ -203,9 +203,6 @@ extension CacheEngine {
     // What became of stored responses.
     /// The stored response was updated from the origin's 304 response. (RFC 9111 §4.3.4)
     case freshened
-    /// The origin's 304 response selected a stored response, which now also answers requests like this one. (RFC 9111
-    /// §4.1)
-    case variantLearned
     /// The stored response was updated from a HEAD response. (RFC 9111 §4.3.5)
     case freshenedByHead
     /// The stored response was updated from another part of the same representation. (RFC 9111 §3.4)
@@ -265,7 +262,7 @@ extension CacheEngine.Reason: CustomStringConvertible {
     case .noVariantMatches: ("RFC 9111 §4.1", .varyMiss, "Responses are stored for this URI, but the request does not match their Vary fields.")
     case .stale: ("RFC 9111 §4.2", .stale, "The stored response is stale.")
     case .staleMustRevalidate: ("RFC 9111 §5.2.2.2", .stale, "The stored response is stale and must be revalidated before use.")
-    case .noLifetime: ("RFC 9111 §4.2.1", .stale, "The stored response has no freshness lifetime, neither explicit nor heuristic.")
+    case .noLifetime: ("RFC 9111 §4.2.1", .stale, "The stored response had no freshness lifetime: neither explicit, nor heuristic of a second.")
     case .storedNoCache: ("RFC 9111 §5.2.2.4", .stale, "The stored response carries no-cache: it is revalidated before every use.")
     case .storedInvalidated: ("RFC 9111 §4.4", .stale, "The stored response was invalidated and must be revalidated before use.")
     case .storedUnconfirmed: ("Shared tier", .stale, "The cache cannot tell whether another node has removed the stored response: it is revalidated first.")
@@ -338,7 +335,6 @@ extension CacheEngine.Reason: CustomStringConvertible {
     case .responseNotHTTP: ("RFC 9111 §3", nil, "The response is not an HTTP response: it has neither a status code nor fields.")
 
     case .freshened: ("RFC 9111 §4.3.4", nil, "The stored response was updated from the origin's 304 response.")
-    case .variantLearned: ("RFC 9111 §4.1", nil, "The origin's 304 response selected a stored response, which now also answers requests like this one.")
     case .freshenedByHead: ("RFC 9111 §4.3.5", nil, "The stored response was updated from a HEAD response.")
     case .freshenedByPart: ("RFC 9111 §3.4", nil, "The stored response was updated from another part of the same representation.")
     case .outdatedByHead: ("RFC 9111 §4.3.5", nil, "A HEAD response shows that the stored response is outdated.")

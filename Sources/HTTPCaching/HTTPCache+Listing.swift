@@ -27,8 +27,8 @@ extension HTTPCache {
     public let diskBytes: Int
     /// The time when it was stored or last validated, by the wall clock.
     public let storedAt: Timestamp
-    /// What selects the response, and those that share its content, among the variants.
-    let selecting: [SelectingFields]
+    /// What selects the response among the variants.
+    let selecting: SelectingFields
     /// Whether the URL is that of a request with GET.
     let hasURL: Bool
   }
@@ -81,8 +81,7 @@ extension HTTPCache {
   /// Use it to show a user what is stored, or to see what a cache has stored and why a directory is large. For the sums
   /// alone, ``usage`` needs no list.
   ///
-  /// Each stored response is one element, so a URL with several variants has several. Responses that share a content are one
-  /// element, and what is removed is not listed. The bytes include fields and keys. ``usage`` is larger than their sum: it
+  /// Each stored response is one element, so a URL with several variants has several. What is removed is not listed. The bytes include fields and keys. ``usage`` is larger than their sum: it
   /// includes what has been removed and still occupies space, indexes and annotations.
   ///
   /// The list is read page by page while you iterate, on threads that may block on the disk: no page has more than some
@@ -124,12 +123,11 @@ private struct Listing: Sendable {
 
   private func response(_ entry: CacheStore.ListedEntry) -> HTTPCache.ListedResponse? {
     guard times?.contains(entry.storedAt) ?? true,
-      let covered = CoveredResponses(entry.key, entry.metadata, by: covers), let cacheKey = covered.key
+      let covered = CoveredEntry(entry.key, entry.metadata, by: covers), let cacheKey = covered.key,
+      let response = covered.response,
+      !response.scopes(under: cacheKey).contains(where: { cache.store.isMarked(entry.id, in: StoreScope($0)) }
+      )
     else { return nil }
-    let live = covered.indices.lazy.map { covered.responses[$0] }.filter { response in
-      !response.scopes(under: cacheKey).contains { cache.store.isMarked(entry.id, in: StoreScope($0)) }
-    }
-    guard let response = live.first else { return nil }
     let key = StoredKey(entry.key)
     guard key.anchor.map({ cache.responses.leads(from: $0.key, by: $0.nonce) }) ?? true else { return nil }
     return HTTPCache.ListedResponse(
@@ -137,7 +135,7 @@ private struct Listing: Sendable {
       method: key.kind == .query ? HTTPRequest.Method(rawValue: "QUERY") ?? .get : .get,
       status: response.status, contentLength: entry.bodyCount, isComplete: response.parts == nil,
       memoryBytes: entry.memoryBytes, diskBytes: entry.diskBytes,
-      storedAt: Timestamp(milliseconds: entry.storedAt), selecting: live.map(\.selecting),
+      storedAt: Timestamp(milliseconds: entry.storedAt), selecting: response.selecting,
       hasURL: key.kind == .get)
   }
 }

@@ -109,8 +109,7 @@ extension HTTPCache {
   ///   - covers: which responses.
   ///   - keys: the keys to search, if they are known.
   ///   - times: when the responses were stored or validated, in milliseconds since 1970 (default: at any time).
-  /// - Returns: the number of responses. Those that share a content count once. Entries that only lead to responses, or
-  ///   belong to them, are not counted.
+  /// - Returns: the number of responses. Entries that only lead to responses, or belong to them, are not counted.
   package func sweep(
     _ covers: @escaping CacheStore.Coverage, in keys: [StoreKey]? = nil, within times: Range<Int64>? = nil,
     softly: Bool
@@ -119,15 +118,13 @@ extension HTTPCache {
     var count = 0
     store.sweep(covers, in: keys) { entry in
       guard times?.contains(entry.storedAt) ?? true else { return .keep }
-      guard var covered = CoveredResponses(entry.key, entry.metadata, by: covers) else { return .keep }
-      if covered.responses.isEmpty {
-        // An entry that is not a response is meant as a whole. Its age says nothing about the responses that it leads to.
-        return times == nil && !softly ? .remove : .keep
-      }
+      guard let covered = CoveredEntry(entry.key, entry.metadata, by: covers) else { return .keep }
+      // Of an entry that is not a response, the age says nothing about the responses that it leads to.
+      guard var response = covered.response else { return times == nil && !softly ? .remove : .keep }
       count += 1
       guard softly else { return .remove }
-      for index in covered.indices { covered.responses[index].facts.expire(at: now) }
-      return .update(metadata: StoredResponse.encoded(sharingContent: covered.responses))
+      response.facts.expire(at: now)
+      return .update(metadata: response.encoded())
     }
     return count
   }
@@ -146,15 +143,13 @@ extension HTTPCache {
   }
 }
 
-/// The responses that share the content of an entry, and which of them a selection covers.
-struct CoveredResponses {
+/// An entry that a selection covers.
+struct CoveredEntry {
   let key: CacheKey?
-  /// None if the entry is not a response.
-  var responses: [StoredResponse]
-  /// The positions of the responses that are covered: at least one, if there are responses.
-  let indices: [Int]
+  /// `nil` if the entry is not a response.
+  let response: StoredResponse?
 
-  /// Returns `nil` if the selection covers nothing of the entry.
+  /// Returns `nil` if the selection does not cover the entry.
   init?(_ storeKey: StoreKey, _ metadata: [UInt8], by covers: CacheStore.Coverage) {
     let key = StoredKey(storeKey).cacheKey
     func isCovered(_ scopes: [[UInt8]]) -> Bool {
@@ -163,11 +158,8 @@ struct CoveredResponses {
     let isWhole = isCovered(key?.scopes ?? [])
     // Most responses have neither group nor tag: they need not be decoded.
     if !isWhole, !metadata.withUnsafeBytes({ StoredResponse.mayHaveGroups($0.bytes) }) { return nil }
-    let responses = metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
-    indices = responses.indices.filter { index in
-      isWhole || isCovered(key.map { responses[index].scopes(under: $0) } ?? [])
-    }
-    if indices.isEmpty, !(isWhole && responses.isEmpty) { return nil }
-    (self.key, self.responses) = (key, responses)
+    let response = metadata.withUnsafeBytes { StoredResponse(decoding: $0.bytes) }
+    guard isWhole || isCovered(key.flatMap { response?.scopes(under: $0) } ?? []) else { return nil }
+    (self.key, self.response) = (key, response)
   }
 }

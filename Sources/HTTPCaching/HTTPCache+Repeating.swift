@@ -26,25 +26,21 @@ extension HTTPCache {
 
     package init(room: (count: Int, bytes: Int)) { self.room = room }
 
-    fileprivate mutating func add(_ url: String, _ selecting: [SelectingFields]) {
-      for fields in selecting.map(\.request) {
-        guard let fields else {
-          left += 1
-          continue
-        }
-        let request = StoredRequest(url: url, fields: fields)
-        if requests.contains(request) { continue }
-        let size = url.utf8.count + fields.reduce(0) { $0 + $1.value.utf8.count }
-        guard requests.count < room.count, room.bytes >= size else {
-          isFull = true
-          return
-        }
-        room.bytes -= size
-        requests.insert(request)
+    fileprivate mutating func add(_ url: String, _ selecting: SelectingFields) {
+      guard !isFull else { return }
+      guard let fields = selecting.request else { return leave() }
+      let request = StoredRequest(url: url, fields: fields)
+      if requests.contains(request) { return }
+      let size = url.utf8.count + fields.reduce(0) { $0 + $1.value.utf8.count }
+      guard requests.count < room.count, room.bytes >= size else {
+        isFull = true
+        return
       }
+      room.bytes -= size
+      requests.insert(request)
     }
 
-    fileprivate mutating func leave(_ count: Int) { left += count }
+    fileprivate mutating func leave() { left += 1 }
   }
 
   /// Adds the requests that the responses of a selection answer, as long as there is room.
@@ -56,14 +52,15 @@ extension HTTPCache {
     if case .target(let target, _) = resolved.extent, resolved.place == .partition(partition),
       let selecting = await BlockingExecutor.run({ self.selecting(target, partition) })
     {
-      return found.add(target.text, selecting)
+      for fields in selecting { found.add(target.text, fields) }
+      return
     }
     for await response in storedResponses(selection) {
       if found.isFull { return }
       if response.hasURL, response.partition == partition {
         found.add(response.url, response.selecting)
       } else {
-        found.leave(response.selecting.count)
+        found.leave()
       }
     }
   }
@@ -71,8 +68,8 @@ extension HTTPCache {
   /// Returns what selects each stored response to GET for a target; `nil` if some of its keys are unknown.
   private func selecting(_ target: TargetURI, _ partition: String) -> [SelectingFields]? {
     storeKeys(of: target, partition: partition)?.flatMap { key in
-      (responses.entries(for: key, atOnce: false) ?? StoredEntries()).flatMap { entry in
-        entry.metadata.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }.map(\.selecting)
+      (responses.entries(for: key, atOnce: false) ?? StoredEntries()).compactMap { entry in
+        entry.metadata.withUnsafeBytes { StoredResponse(decoding: $0.bytes) }?.selecting
       }
     }
   }

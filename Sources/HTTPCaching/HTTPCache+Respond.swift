@@ -269,7 +269,7 @@ extension HTTPCache {
 
   /// Answers a request with a plain hit, or decides what it does next.
   ///
-  /// - Parameter mayForward: whether the request may go to the origin: otherwise, only what can answer it is looked up.
+  /// - Parameter mayForward: whether the request may go to the origin.
   private func beginning(
     of request: HTTPRequest, content: MessageBody, _ policy: RequestCachePolicy, _ partition: String?,
     mayForward: Bool = true, revalidatesInBackground: Bool = true, isLocal: Bool = false
@@ -294,7 +294,7 @@ extension HTTPCache {
     let endCount = fetches.endCount
     let begun = hub.beginRequest()
     let lookup: Lookup?
-    switch responses.immediate(for: request, content: content, partition, mayForward: mayForward) {
+    switch responses.immediate(for: request, content: content, partition) {
     case .entries(let key, let found):
       if ruled?.allowsPlainHits != false,
         let response = hit(request, policy, key, found, partition, since: begun)

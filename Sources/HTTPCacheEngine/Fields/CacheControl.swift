@@ -227,9 +227,11 @@ extension CacheControl {
     case 9:
       if bytes.matches("immutable", in: name) { return add(bytes, .immutable, argument) }
       if bytes.matches("max-stale", in: name) { return addMaxStale(argument) }
-      if bytes.matches("min-fresh", in: name), let time = argument?.seconds {
-        minFresh = Swift.max(minFresh ?? 0, time)
-        return .known
+      if bytes.matches("min-fresh", in: name) {
+        // How long is unknown, so the request goes to the origin.
+        let value = argument?.seconds
+        minFresh = Swift.max(minFresh ?? 0, value ?? .infinity)
+        return value == nil ? .invalidArgument : .known
       }
     case 12:
       if bytes.matches("no-transform", in: name) { return add(bytes, .noTransform, argument) }

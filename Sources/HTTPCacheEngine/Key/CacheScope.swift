@@ -99,6 +99,6 @@ extension StoredResponse {
   /// Whether a stored form may be in a group or have a tag, at the cost of reading two numbers.
   package static func mayHaveGroups(_ bytes: RawSpan) -> Bool {
     guard let front = StoredFront(bytes) else { return false }
-    return front.facts.flags.contains(.hasGroups) || !front.special.isDisjoint(with: .hittable)
+    return front.facts.flags.contains(.hasGroups) || front.special.contains(.tagged)
   }
 }

@@ -13,7 +13,8 @@ public enum RequestCachePolicy: String, Hashable, Sendable, CaseIterable, Codabl
   ///
   /// The caller decides this, as in Foundation ("regardless of its age or expiration date"). It goes against RFC 9111
   /// §4.2.4, by which a cache serves nothing stale against `must-revalidate` or `no-cache`. A response that must not be
-  /// stored is never in the store.
+  /// stored is never in the store. A shared cache does not use a stale response that had no lifetime: it may be for another
+  /// user.
   case returnCacheDataElseLoad
   /// Uses any stored response, as `returnCacheDataElseLoad`. Without one, the request fails: it never goes to the origin.
   case returnCacheDataDontLoad
@@ -35,7 +36,8 @@ public enum RequestCachePolicy: String, Hashable, Sendable, CaseIterable, Codabl
 extension CacheEngine {
   /// Which stale responses may be served while their origin is unreachable (RFC 9111 §4.2.4), whatever their age.
   ///
-  /// `stale-if-error` and the request's `max-stale` apply in addition.
+  /// `stale-if-error` and the request's `max-stale` apply in addition. A shared cache serves none that had no lifetime when it
+  /// was stored or last validated: it may be the page of one visitor.
   public enum DisconnectedUse: String, Hashable, Sendable, CaseIterable, Codable {
     /// None: the caller gets the transport's error.
     case nothing

@@ -186,7 +186,7 @@ extension CacheEngine {
   @inline(never)
   func outcome(of exchange: Exchange, by ruling: Ruling) -> Outcome {
     var ruling = ruling
-    let stored = exchange.forwarding.known.map { ResponseRule.Subject(exchange.candidates[$0]) }
+    let stored = exchange.forwarding.selected.map { ResponseRule.Subject(exchange.candidates[$0]) }
     if let stored { ruling.storedDecision = ruling.decision(about: stored) }
     if case .response(let head) = exchange.result {
       // A 304 tells nothing of the content that it confirms.
@@ -212,6 +212,7 @@ extension CacheEngine {
   package func staleSeconds(of stored: StoredResponse) -> (whileRevalidate: Int64, ifError: Int64) {
     let decision = configuration.ruling?.decision(about: .init(stored))
     let own = (stored.facts.staleWhileRevalidate.seconds, stored.facts.staleIfError.seconds)
+    guard StaleUse.mayOthersPermit(stored.facts, configuration.kind) else { return own }
     return (
       own.0 > 0 ? own.0 : decision?.grace?.seconds ?? 0,
       Swift.max(own.1, decision?.staleIfError?.seconds ?? 0)
@@ -252,9 +253,4 @@ extension CacheEngine.Ruling {
     for field in decision.setFields ?? [:] { head.headerFields.append(field) }
     return head
   }
-}
-
-extension CacheEngine.Forwarding {
-  /// The position of the stored response that a 304 or a failure concerns.
-  package var known: Int? { selected ?? nominated.first }
 }

@@ -9,10 +9,10 @@ enum Freshening {
   ///
   /// - Parameters:
   ///   - initial: positions of the responses that could have been selected, the most recent first.
-  ///   - nominated: positions of the responses that the request's preconditions named.
+  ///   - nominated: position of the response that the request's preconditions named.
   ///   - client: the client's request, whose conditions may have been sent along.
   static func identified(
-    by response: ResponseFields, among initial: [Int], nominated: [Int], candidates: [StoredResponse],
+    by response: ResponseFields, among initial: [Int], nominated: Int?, candidates: [StoredResponse],
     client: RequestFields
   ) -> [Int] {
     if let tag = response.entityTag {
@@ -30,13 +30,11 @@ enum Freshening {
       return initial.first { candidates[$0].modification?.date == modified }.map { [$0] } ?? []
     }
     // No validator in the 304. Literally it then identifies only a single response without validators, but some origins
-    // omit them. If the condition named a single response of the cache, the 304 can only mean that one.
-    if nominated.count == 1, client.addsNoTag(to: candidates[nominated[0]]) {
-      return initial.filter(nominated.contains)
+    // omit them. If the condition named the response of the cache alone, the 304 can only mean that one.
+    if let nominated {
+      return client.addsNoTag(to: candidates[nominated]) ? initial.filter { $0 == nominated } : []
     }
-    guard nominated.isEmpty, initial.count == 1, isUnchanged(candidates[initial[0]], since: client) else {
-      return []
-    }
+    guard initial.count == 1, isUnchanged(candidates[initial[0]], since: client) else { return [] }
     return initial
   }
 
@@ -46,13 +44,13 @@ enum Freshening {
   /// its tag as weak (nginx, since RFC 9110 §8.8.1 requires it), and the filter does not see a 304, which has the tag of
   /// the file. If the request named a single tag, of a single stored response, the 304 cannot mean another.
   static func weaklyIdentified(
-    by response: ResponseFields, nominated: [Int], candidates: [StoredResponse], client: RequestFields
+    by response: ResponseFields, nominated: Int?, candidates: [StoredResponse], client: RequestFields
   ) -> Int? {
-    guard let tag = response.entityTag, !tag.isWeak, nominated.count == 1,
-      let own = candidates[nominated[0]].entityTag, own.isWeak, own.matchesWeakly(tag),
-      client.addsNoTag(to: candidates[nominated[0]])
+    guard let tag = response.entityTag, !tag.isWeak, let nominated,
+      let own = candidates[nominated].entityTag, own.isWeak, own.matchesWeakly(tag),
+      client.addsNoTag(to: candidates[nominated])
     else { return nil }
-    return nominated[0]
+    return nominated
   }
 
   /// Returns the fields of an update without those that describe a representation: it may be that of the file, and the
@@ -104,10 +102,9 @@ enum Freshening {
   ///   - client: the client's request. If the update changes what the response varies on, its fields select it from now
   ///     on. Otherwise its selecting fields stay, though another request may have been answered with it (see
   ///     ``LanguageNegotiation``).
-  ///   - isReselected: whether the request's fields select the response in any case.
   static func revision(
     of candidate: Int, by update: HTTPFields, _ response: ResponseFields, _ exchange: CacheEngine.Exchange,
-    _ client: RequestFields, isReselected: Bool, _ configuration: CacheEngine.Configuration
+    _ client: RequestFields, _ configuration: CacheEngine.Configuration
   ) -> Revision {
     // The candidate is not kept in a variable, which would be a copy.
     let (candidates, arrival) = (exchange.candidates, exchange.arrival)
@@ -132,7 +129,7 @@ enum Freshening {
         configuration)
     var updated = make(
       status: candidates[candidate].status, kept, parsed,
-      selecting: candidates[candidate].selecting.vary == vary && !isReselected
+      selecting: candidates[candidate].selecting.vary == vary
         ? candidates[candidate].selecting : .nominated(by: vary, in: request, configuration),
       isDelimited: candidates[candidate].facts.flags.contains(.isDelimited), times: exchange.times,
       configuration: configuration)
@@ -202,14 +199,22 @@ enum Freshening {
     return fields
   }
 
-  /// Whether a HEAD response describes the same representation as a stored GET response (§4.3.5).
-  static func headMatches(_ head: ResponseFields, _ stored: StoredResponse) -> Bool {
-    if let tag = head.entityTag, stored.entityTag != tag { return false }
-    if let modified = head.lastModified.date, stored.modification?.date != modified { return false }
-    guard let length = head.contentLength,
-      let storedLength = stored.value(of: .contentLength).flatMap({ Int64($0) }) ?? stored.completeLength
-    else { return true }
-    return length == storedLength
+  /// Returns whether a HEAD response describes the same representation as a stored GET response (§4.3.5); `nil` if it proves
+  /// neither.
+  ///
+  /// By the letter of §4.3.5, a response without validators contradicts nothing, and should update the stored one. Then a
+  /// monitor that sends HEAD would keep a page forever, whatever GET would return. An equal length proves nothing either.
+  static func headMatches(_ head: ResponseFields, _ stored: StoredResponse) -> Bool? {
+    let (tag, modified) = (head.entityTag, head.modification)
+    if let tag, stored.entityTag != tag { return false }
+    if let modified, stored.modification?.date != modified { return false }
+    if let length = head.contentLength,
+      let storedLength = stored.value(of: .contentLength).flatMap({ Int64($0) }) ?? stored.completeLength,
+      length != storedLength
+    {
+      return false
+    }
+    return tag == nil && modified == nil ? nil : true
   }
 }
 

@@ -60,6 +60,23 @@ package struct FreshnessLifetime: Hashable, Sendable {
     self.source = source
   }
 
+  /// Whether the response may be used by others than those whom the origin made it for: the origin, the application or a rule
+  /// gave it a lifetime greater than 0, or the heuristic one of at least a second.
+  ///
+  /// An origin that says `max-age=0`, or nothing, may answer each visitor with a page of their own. A heuristic below a second
+  /// is that of a page made when it was requested.
+  ///
+  /// - Parameter initialAge: the age of the response when it arrived, in milliseconds.
+  func counts(after initialAge: Int64) -> Bool {
+    switch source {
+    case .none: false
+    case .heuristic: milliseconds >= 1000
+    // They begin when the response arrives.
+    case .application, .rule: milliseconds > initialAge
+    case .sharedMaxAge, .maxAge, .expires: milliseconds > 0
+    }
+  }
+
   /// Returns the heuristic lifetime (§4.2.2): none if the origin sent an explicit time, and only if the status code or
   /// `public` allows it. In a shared cache, none with cookies: see ``SharedCookies``.
   private static func heuristic(

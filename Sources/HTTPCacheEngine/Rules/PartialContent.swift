@@ -60,18 +60,35 @@ enum PartialContent {
   }
 
   static func relation(of new: StoredResponse, to stored: StoredResponse) -> Relation {
-    let (tag, storedTag) = (new.entityTag, stored.entityTag)
-    let (date, storedDate) = (new.lastModified?.date, stored.lastModified?.date)
-    if let tag, let storedTag, !tag.matchesWeakly(storedTag) { return .different }
-    if tag == nil || storedTag == nil, let date, let storedDate, date != storedDate { return .different }
+    if differ(new.entityTag, new.lastModified?.date, from: stored) { return .different }
     guard new.hasStrongValidator, stored.parts?.isCombinable ?? stored.hasStrongValidator,
       // Equal dates, if neither has a tag; a tag of only one of them proves nothing about the other.
-      tag == storedTag
+      new.entityTag == stored.entityTag
     else { return .unknown }
     // A representation has one length; a response with another length is not trusted.
     let lengths = [new.completeLength, stored.completeLength].compactMap { $0 }
     let end = Swift.max(new.parts?.ranges.last?.upperBound ?? 0, stored.parts?.ranges.last?.upperBound ?? 0)
     return Set(lengths).count <= 1 && lengths.allSatisfy({ end <= $0 }) ? .same : .unknown
+  }
+
+  /// Whether the validators of a response are those of another representation than a stored response.
+  private static func differ(_ tag: EntityTag?, _ date: HTTPDate?, from stored: StoredResponse) -> Bool {
+    if let tag, let storedTag = stored.entityTag { return !tag.matchesWeakly(storedTag) }
+    guard let date, let storedDate = stored.lastModified?.date else { return false }
+    return date != storedDate
+  }
+
+  /// Whether a 206 or 416 response shows another representation than a stored one, by its validators or its length.
+  static func shows(
+    _ head: HTTPResponse, _ response: ResponseFields, anotherThan stored: StoredResponse
+  ) -> Bool {
+    if differ(response.entityTag, response.lastModified.date, from: stored) { return true }
+    guard let storedLength = stored.completeLength else { return false }
+    return switch head.headerFields[.contentRange].flatMap({ ContentRange(parsing: $0) }) {
+    case .bytes(_, let length): length.map { $0 != storedLength } ?? false
+    case .unsatisfied(let length): length != storedLength
+    case nil: false
+    }
   }
 
   // MARK: - Completing

@@ -2,7 +2,17 @@
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
 /// Whether a stale response may be used without a revalidation (RFC 9111 §4.2.4).
+///
+/// In a shared cache, a response without a lifetime may be the page of one visitor. Only the origin itself permits its stale
+/// use, by `stale-while-revalidate` and `stale-if-error`, within their windows. A request, a rule, the policy of a caller and
+/// an unreachable origin do not (``mayOthersPermit(_:_:)``).
 enum StaleUse {
+  /// Whether others than the origin may permit the stale use of a response: a private cache has one user, and what had a
+  /// lifetime was made for all.
+  static func mayOthersPermit(_ facts: ReuseFacts, _ kind: CacheEngine.Configuration.Kind) -> Bool {
+    kind == .private || facts.flags.contains(.hadLifetime)
+  }
+
   /// Whether the response is older than the request's max-age accepts (§5.2.1.1), however fresh it may be.
   static func isTooOld(_ facts: ReuseFacts, for request: CacheControl, now: Timestamp) -> Bool {
     guard let maxAge = request.maxAge else { return false }
@@ -12,9 +22,11 @@ enum StaleUse {
 
   /// Returns the permission to serve a stale response without a request to the origin.
   ///
-  /// - Parameter decision: what rules decide about the response.
+  /// - Parameters:
+  ///   - kind: of the cache.
+  ///   - decision: what rules decide about the response.
   static func permission(
-    for facts: ReuseFacts, request: CacheControl, now: Timestamp,
+    for facts: ReuseFacts, request: CacheControl, now: Timestamp, _ kind: CacheEngine.Configuration.Kind,
     _ decision: CacheEngine.ResponseRule.Decision? = nil
   ) -> (reason: CacheEngine.Reason, revalidatesBehind: Bool)? {
     if facts.forbidsStale(decision) || facts.isFromTheFuture(at: now) { return nil }
@@ -23,8 +35,9 @@ enum StaleUse {
     // max-stale extends the lifetime from the origin (§5.2.1.2), and not the request's max-age.
     if isTooOld(facts, for: request, now: now) { return nil }
     let excess = -facts.remainingLifetime(at: now)
+    let isOpen = mayOthersPermit(facts, kind)
     // What a rule overrules, a client does not.
-    if !facts.forbidsStale {
+    if !facts.forbidsStale, isOpen {
       if let maxStale = request.maxStale {
         if excess <= maxStale.milliseconds { return (.staleAllowedByRequest, false) }
       } else if request.contains(.anyStaleness) {
@@ -37,7 +50,7 @@ enum StaleUse {
       return (.staleWhileRevalidate, true)
     }
     // A rule speaks where the origin said nothing.
-    if let grace = decision?.grace, facts.staleWhileRevalidate == 0, excess < grace.milliseconds {
+    if let grace = decision?.grace, isOpen, facts.staleWhileRevalidate == 0, excess < grace.milliseconds {
       return (.staleByRule, true)
     }
     return nil
@@ -61,19 +74,20 @@ enum StaleUse {
     if request.contains(.noCache), configuration.reloadUse != .ignore { return nil }
     let decision = configuration.ruling?.storedDecision
     let isForbidden = facts.forbidsStale || facts.isFromTheFuture(at: now)
+    let isOpen = mayOthersPermit(facts, configuration.kind)
     if !facts.forbidsStale(decision), !facts.isFromTheFuture(at: now) {
       let remaining = facts.remainingLifetime(at: now)
       if remaining > 0 { return .fresh }
       // RFC 5861 §4 allows the directive in the request too.
-      let window = Swift.max(facts.staleIfError, request.staleIfError ?? 0)
+      let window = Swift.max(facts.staleIfError, isOpen ? request.staleIfError ?? 0 : 0)
       if -remaining < window.milliseconds, !isForbidden { return .staleIfError }
-      if let ruled = decision?.staleIfError, -remaining < ruled.milliseconds,
+      if isOpen, let ruled = decision?.staleIfError, -remaining < ruled.milliseconds,
         !isDisconnected || decision?.errors?.includesFailures ?? true
       {
         return .staleIfErrorByRule
       }
     }
-    guard isDisconnected else { return nil }
+    guard isDisconnected, isOpen else { return nil }
     return switch configuration.whenDisconnected {
     case .nothing: nil
     case .unlessForbidden: isForbidden ? nil : .staleWhileDisconnected
@@ -83,7 +97,7 @@ enum StaleUse {
 }
 
 extension StoredResponse {
-  /// Whether the response can answer an ordinary request without a revalidation.
+  /// Whether the response can answer an ordinary request without a revalidation, as the origin permits it.
   ///
   /// If it cannot, it is useless to coalesced requests: each of them needs its own request to the origin.
   public func isReusable(at now: Timestamp) -> Bool { isReusable(facts, at: now) }
@@ -100,6 +114,6 @@ extension StoredResponse {
   private func isReusable(_ facts: ReuseFacts, at now: Timestamp) -> Bool {
     guard parts == nil, !selecting.isUnmatchable, !facts.forbidsFreshUse else { return false }
     return facts.staleness(at: now) == nil
-      || StaleUse.permission(for: facts, request: CacheControl(), now: now) != nil
+      || StaleUse.permission(for: facts, request: CacheControl(), now: now, .shared) != nil
   }
 }

@@ -108,11 +108,6 @@ extension StoredResponse {
   /// The names of the fields that select the response, in lowercase and sorted; `nil` if it varies on `*`.
   package var selectingNames: [String]? { selecting.isUnmatchable ? nil : selecting.fields.map(\.name) }
 
-  /// Whether a stored form holds several responses, which share one content.
-  package static func sharesContent(_ bytes: RawSpan) -> Bool {
-    StoredFront(bytes)?.special.contains(.sharesContent) ?? false
-  }
-
   /// The variant keys of responses that no fields select: without `Vary`, and with `Vary: *`.
   package static let unselectedVariantKeys = [
     SelectingFields.none.variantKey, SelectingFields(fields: [], isUnmatchable: true).variantKey,

@@ -23,6 +23,10 @@ package struct ReuseFacts: Hashable, Sendable {
     package static let invalidated = Flags(rawValue: 1 << 4)
     /// The status code is 2xx: preconditions of a client can be evaluated (RFC 9110 §13.2.1).
     package static let isSuccessful = Flags(rawValue: 1 << 5)
+    /// The response had a lifetime when it was stored or last validated, however short that was made afterwards: see
+    /// ``FreshnessLifetime/counts(after:)``. In a shared cache, only the origin may permit a stale use without it
+    /// (``StaleUse``).
+    package static let hadLifetime = Flags(rawValue: 1 << 6)
     /// The message contained the length of its content, by Content-Length or a transfer coding: a broken connection
     /// cannot be mistaken for its end.
     package static let isDelimited = Flags(rawValue: 1 << 8)
@@ -72,10 +76,12 @@ package struct ReuseFacts: Hashable, Sendable {
     if !response.groups.isEmpty { flags.insert(.hasGroups) }
     if response.setsCookie, !configuration.stripsCookies { flags.insert(.setsCookie) }
     if (200...299).contains(status) { flags.insert(.isSuccessful) }
+    let lifetime = FreshnessLifetime.of(
+      status: status, response: response, times: times, configuration: configuration)
+    let initialAge = InitialAge.milliseconds(response: response, times: times)
+    if lifetime.counts(after: initialAge) { flags.insert(.hadLifetime) }
     return ReuseFacts(
-      flags: flags,
-      lifetime: .of(status: status, response: response, times: times, configuration: configuration),
-      initialAge: InitialAge.milliseconds(response: response, times: times),
+      flags: flags, lifetime: lifetime, initialAge: initialAge,
       responseTime: times.response, date: response.date.date?.timestamp ?? times.arrival,
       staleWhileRevalidate: response.cacheControl.staleWhileRevalidate ?? 0,
       staleIfError: response.cacheControl.staleIfError ?? 0)
@@ -140,7 +146,7 @@ package struct ReuseFacts: Hashable, Sendable {
     if isFromTheFuture(at: now) { return .storedInTheFuture }
     if remainingLifetime(at: now) > 0 { return nil }
     if flags.contains(.mustRevalidate) { return .staleMustRevalidate }
-    return lifetime.source == .none ? .noLifetime : .stale
+    return flags.contains(.hadLifetime) || staleWhileRevalidate > 0 ? .stale : .noLifetime
   }
 
   /// Whether a directive forbids every use without a revalidation once the response is stale (§4.2.4).

@@ -3,7 +3,7 @@
 
 /// The stored form of a response: the bytes that are stored with its content.
 ///
-/// All integers are little-endian. Version 5 begins with the facts that decide on reuse, at fixed offsets, so that a
+/// All integers are little-endian. Version 6 begins with the facts that decide on reuse, at fixed offsets, so that a
 /// decision reads them without copying:
 ///
 /// | at | bytes | what |
@@ -30,15 +30,20 @@
 /// | 4, 8 × 2 × n, 8, 1 | if in parts: their number; of each start and end; the complete length or -1; whether others may be combined |
 /// | 4, texts | if in groups: their number, and the groups |
 /// | 4, tags | if tagged: the length of the tags, and the tags |
-/// | 4, forms | if other responses share the content: their number; of each its length (4) and its stored form |
 ///
 /// The tags are the number of their fields (4), and of each field its name as a text, the number of its tags (4), and these
 /// as texts.
 ///
 /// A text is its length in bytes (4) and its UTF-8. The name of a field is its number in ``FieldNameTable`` (1), or 0
 /// and a text.
+///
+/// Version 5 has the same layout, without ``ReuseFacts/Flags/hadLifetime``, which follows from its lifetime. In it, several
+/// responses could share one content (bit 2 of what is special), which a 304 had chosen for the requests of other clients.
+/// Such a content may be for one client only, so it is not read.
 enum StoredForm {
-  static let version: UInt8 = 5
+  static let version: UInt8 = 6
+  /// The earliest version that is read.
+  static let earliest: UInt8 = 5
   /// The offset of the selecting fields.
   static let frontCount = 52
   /// Maximum number of fields: `HTTPFields` accepts at most 65,534, and an answer adds some.
@@ -51,14 +56,10 @@ enum StoredForm {
     static let inParts = Special(rawValue: 1 << 0)
     /// `Vary: *`.
     static let unmatchable = Special(rawValue: 1 << 1)
-    /// Other responses share the content; their forms follow. See ``StoredResponse/encoded(sharingContent:)``.
-    static let sharesContent = Special(rawValue: 1 << 2)
     /// There are tags. What was written before there were tags has no such bit, and a reader that does not know it reads
     /// nothing: so the version stayed.
     static let tagged = Special(rawValue: 1 << 3)
-    static let all: Special = [.inParts, .unmatchable, .sharesContent, .tagged]
-    /// ``sharesContent`` and ``tagged``: the fast path answers with such a response.
-    static let hittable = Special(rawValue: 1 << 2 | 1 << 3)
+    static let all: Special = [.inParts, .unmatchable, .tagged]
   }
 
   /// How the value of a selecting field is stored.
@@ -98,13 +99,16 @@ struct StoredFront {
     special = StoredForm.Special(rawValue: UInt16(truncatingIfNeeded: word >> 48))
     status = Int(UInt16(truncatingIfNeeded: word >> 32))
     selectingCount = Int(count)
-    guard UInt8(truncatingIfNeeded: word) == StoredForm.version,
+    let version = UInt8(truncatingIfNeeded: word)
+    guard version == StoredForm.version || version == StoredForm.earliest,
       let source = FreshnessLifetime.Source(rawValue: UInt8(truncatingIfNeeded: word >> 8)),
       lifetime >= 0, initialAge >= 0, (100...999).contains(status), special.isSubset(of: .all)
     else { return nil }
+    var flags = ReuseFacts.Flags(rawValue: UInt16(truncatingIfNeeded: word >> 16))
+    let freshness = FreshnessLifetime(milliseconds: lifetime, source: source)
+    if version != StoredForm.version, freshness.counts(after: initialAge) { flags.insert(.hadLifetime) }
     facts = ReuseFacts(
-      flags: ReuseFacts.Flags(rawValue: UInt16(truncatingIfNeeded: word >> 16)),
-      lifetime: FreshnessLifetime(milliseconds: lifetime, source: source), initialAge: initialAge,
+      flags: flags, lifetime: freshness, initialAge: initialAge,
       responseTime: Timestamp(milliseconds: bytes.integer(at: 24)),
       date: Timestamp(milliseconds: bytes.integer(at: 32)),
       staleWhileRevalidate: DeltaSeconds(Int64(whileRevalidate)), staleIfError: DeltaSeconds(Int64(ifError)))

@@ -10,30 +10,11 @@ extension StoredResponse {
   /// - Complexity: O(*n*) in their number, normally with one allocation.
   public func encoded() -> [UInt8] { ByteWriter.bytes { write(to: &$0) } }
 
-  /// Returns the bytes to store for responses with one content: the same representation, which the origin chose for
-  /// requests with different selecting fields (RFC 9111 §4.1).
-  ///
-  /// The first is found fastest.
-  ///
-  /// - Precondition: there is at least one response.
-  package static func encoded(sharingContent responses: [StoredResponse]) -> [UInt8] {
-    let others = responses.dropFirst().map { $0.encoded() }
-    if others.isEmpty { return responses[0].encoded() }
-    return ByteWriter.bytes { writer in
-      responses[0].write(to: &writer, special: .sharesContent)
-      writer.write(UInt32(others.count))
-      for other in others { writer.write(other) }
-    }
-  }
+  /// Returns when the response in a stored form arrived; `nil` for any other bytes.
+  package static func responseTime(in bytes: RawSpan) -> Timestamp? { StoredFront(bytes)?.facts.responseTime }
 
-  /// Returns when the response in a stored form arrived; `nil` if others share its content.
-  package static func onlyResponseTime(in bytes: RawSpan) -> Timestamp? {
-    guard let front = StoredFront(bytes), !front.special.contains(.sharesContent) else { return nil }
-    return front.facts.responseTime
-  }
-
-  private func write(to writer: inout ByteWriter, special: StoredForm.Special = []) {
-    var special = special
+  private func write(to writer: inout ByteWriter) {
+    var special: StoredForm.Special = []
     if parts != nil { special.insert(.inParts) }
     if selecting.isUnmatchable { special.insert(.unmatchable) }
     if !tags.isEmpty { special.insert(.tagged) }
@@ -109,20 +90,7 @@ extension StoredResponse {
     return layout.tags.map { ResponseTags.canDecode(bytes.extracting($0.start..<$0.end)) } ?? true
   }
 
-  /// Reads all responses that share one content, the one that changed last first; none for any other bytes.
-  package static func all(decoding bytes: RawSpan) -> [StoredResponse] {
-    guard let layout = StoredLayout(bytes), let first = StoredResponse(bytes, layout) else { return [] }
-    var all = [first]
-    for other in layout.others {
-      if let response = StoredResponse(decoding: bytes.extracting(other.start..<other.end)) {
-        all.append(response)
-      }
-    }
-    return all
-  }
-
-  /// Reads the bytes from ``encoded()`` without copying them first. If several responses share a content, it reads the
-  /// first. Returns `nil` for any other bytes.
+  /// Reads the bytes from ``encoded()`` without copying them first; `nil` for any other bytes.
   public init?(decoding bytes: RawSpan) {
     guard let layout = StoredLayout(bytes) else { return nil }
     self.init(bytes, layout)
@@ -315,14 +283,10 @@ private struct StoredLayout {
   let parts: StoredParts?
   let groups: [ByteRange]
   let tags: ByteRange?
-  /// The stored forms of further responses with the same content.
-  let others: [ByteRange]
 
-  init?(_ bytes: RawSpan, isOther: Bool = false) {
-    guard let front = StoredFront(bytes), !isOther || !front.special.contains(.sharesContent) else {
-      return nil
-    }
-    guard var reader = StoredFormReader(afterSelectingOf: bytes, front), let phrase = reader.text(bytes),
+  init?(_ bytes: RawSpan) {
+    guard let front = StoredFront(bytes), var reader = StoredFormReader(afterSelectingOf: bytes, front),
+      let phrase = reader.text(bytes),
       let fieldCount = reader.count(bytes), fieldCount <= StoredForm.mostFields,
       let fields = reader.lines(fieldCount, bytes)
     else { return nil }
@@ -331,7 +295,7 @@ private struct StoredLayout {
       parts = Self.parts(&reader, bytes)
       if parts == nil { return nil }
     }
-    var (groups, others) = ([ByteRange](), [ByteRange]())
+    var groups: [ByteRange] = []
     if front.facts.flags.contains(.hasGroups) {
       guard let count = reader.count(bytes) else { return nil }
       // Reserves nothing for the count: it may be any number, and the bytes run out first.
@@ -345,18 +309,9 @@ private struct StoredLayout {
       tags = reader.text(bytes)
       if tags == nil { return nil }
     }
-    if front.special.contains(.sharesContent) {
-      guard let count = reader.count(bytes) else { return nil }
-      for _ in 0..<count {
-        guard let other = reader.text(bytes),
-          StoredLayout(bytes.extracting(other.start..<other.end), isOther: true) != nil
-        else { return nil }
-        others.append(other)
-      }
-    }
     guard reader.position == bytes.byteCount else { return nil }
     (self.phrase, self.fieldCount, self.fields) = (phrase, fieldCount, fields)
-    (self.parts, self.groups, self.tags, self.others) = (parts, groups, tags, others)
+    (self.parts, self.groups, self.tags) = (parts, groups, tags)
   }
 
   private static func parts(_ reader: inout StoredFormReader, _ bytes: RawSpan) -> StoredParts? {

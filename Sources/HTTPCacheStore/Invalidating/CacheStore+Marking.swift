@@ -77,37 +77,23 @@ extension CacheStore {
   ///
   /// - Parameters:
   ///   - least: the pressure for which it does anything.
-  ///   - parts: returns the scopes of each part of an entry; none for an entry that no mark concerns. Parts are outdated one
-  ///     by one: if others are not, the entry stays, and so do the marks. It must not call the store.
+  ///   - scopes: returns the scopes of an entry; none for one that no mark concerns. It must not call the store.
   /// - Complexity: O(entries), with one read for each entry on disk.
-  package func settleMarks(from least: MarkPressure = .low, _ parts: (SweptEntry) -> [[StoreScope]]) {
+  package func settleMarks(from least: MarkPressure = .low, _ scopes: (SweptEntry) -> [StoreScope]) {
     settling.withLock { _ in
-      if markPressure >= least { settle(parts) }
+      if markPressure >= least { settle(scopes) }
     }
     isSettlingClaimed.store(false, ordering: .relaxed)
   }
 
-  private func settle(_ parts: (SweptEntry) -> [[StoreScope]]) {
+  private func settle(_ scopes: (SweptEntry) -> [StoreScope]) {
     let number = invalidations.lastMark
-    var needed: Set<UInt64> = []
     visitAll { entry in
-      guard mayBeMarked(entry.id) else { return .keep }
-      var (outdated, current) = (Set<UInt64>(), 0)
-      for part in parts(entry) {
-        let hashes = part.map(invalidations.hash).filter {
-          invalidations.isMarked(entry.id.rawValue, hash: $0)
-        }
-        outdated.formUnion(hashes)
-        if hashes.isEmpty { current += 1 }
-      }
-      if outdated.isEmpty { return .keep }
-      if current == 0 { return .remove }
-      needed.formUnion(outdated)
-      return .keep
+      mayBeMarked(entry.id) && scopes(entry).contains { isMarked(entry.id, in: $0) } ? .remove : .keep
     }
     // The removals survive a crash by now.
     guard isOpen else { return }
-    invalidations.settle(upTo: number, except: needed)
+    invalidations.settle(upTo: number)
   }
 
   // MARK: Lookups beside a pass

@@ -200,12 +200,12 @@ final class Invalidations: Sendable {
   /// - Parameters:
   ///   - number: the last mark when the pass began.
   ///   - needed: hashes of scopes whose marks are needed further on.
-  func settle(upTo number: UInt64, except needed: Set<UInt64>) {
+  func settle(upTo number: UInt64) {
     let oldest = epochs.withLock { $0.oldest }
     state.withLock { state in
       // Before any mark is gone.
       passCount.add(1, ordering: .sequentiallyConsistent)
-      for (hash, mark) in state.marks.numbers where mark <= number && !needed.contains(hash) {
+      for (hash, mark) in state.marks.numbers where mark <= number {
         state.marks.numbers[hash] = nil
         state.settled[hash] = mark
         state.lastSettled = max(state.lastSettled, mark)

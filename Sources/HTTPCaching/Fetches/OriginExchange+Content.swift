@@ -164,6 +164,8 @@ extension OriginExchange {
     var entry: EntryID?
     if let writer = transfer.takeWriter() {
       entry = await publishing { await conclude(writer) }
+    } else if let refused, case .store(let stored, _) = outcome.storage {
+      sent.removeSuperseded(outcome, by: stored, at: nil, .failure(refused))
     }
     transfer.finish(.success(()), entry: transfer.hasLaggards ? self.body(of: entry) : nil)
   }
@@ -207,6 +209,7 @@ extension OriginExchange {
 
   /// Reports that the content is not stored, so that no request waits for it.
   private func giveUp(_ refused: Refused) {
+    self.refused = refused
     refuse(refused)
     fetch?.finish(.notShared)
   }

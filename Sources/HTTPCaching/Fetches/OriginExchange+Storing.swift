@@ -23,6 +23,7 @@ extension OriginExchange {
     guard let destination = writer.destination(ofBody: length) else {
       // It cannot be stored, so no memory is used for it, and no request waits for it.
       refusal = writer.refusal
+      if let refusal { sent.removeSuperseded(outcome, by: stored, at: nil, .failure(Refused(refusal))) }
       outcome.storage = .refuse(writer.refusal.map { .init($0.reason) } ?? cache.responses.reasonWithoutPlace)
       return nil
     }
@@ -84,10 +85,8 @@ extension OriginExchange {
     let result = commit(writer, as: stored, unless: overtaking(stored, sent.lookup))
     if let content, result.isOvertakenPart { return (nil, content) }
     let entry = try? result.get()
-    if let entry {
-      dropOthers(of: stored)
-      share(stored, entry)
-    }
+    sent.removeSuperseded(outcome, by: stored, at: place, result)
+    if let entry { share(stored, entry) }
     end(result, reason)
     return (entry, nil)
   }
@@ -111,28 +110,6 @@ extension OriginExchange {
     else { return }
     shared.offer(
       key, id, at: place, count: storedCount, since: sent.tokens.shared, fetch?.lease, sent.queuedStep)
-  }
-
-  /// Removes a replaced response from entries of other variants, where it shared their content. Otherwise it could come
-  /// back when the new one is evicted, or because of a `Date` in the future.
-  private func dropOthers(of stored: StoredResponse) {
-    guard let place else { return }
-    let (store, variantKey) = (cache.store, stored.selecting.variantKey)
-    let variant = store.fingerprint(of: variantKey)
-    for (entry, response) in zip(sent.lookup.entries, sent.lookup.responses)
-    where response.selecting.variantKey == variantKey {
-      if entry.variant == variant, entry.storeKey == place { continue }
-      if let shared = cache.shared, !shared.mayTrust(entry, response, at: cache.clock.now) {
-        // An update would make the rest of the entry seem validated.
-        store.remove(entry.storeKey, variant: entry.variant)
-        continue
-      }
-      store.updateMetadata(of: entry, key: entry.storeKey, storedAt: entry.storedAt) { bytes in
-        let present = cache.responses.earlier.present(bytes, of: entry)
-        return StoredResponse.encoded(present.filter { $0.selecting.variantKey != variantKey })
-          ?? StoredResponse.encoded(present) ?? []
-      }
-    }
   }
 
   /// Publishes a written entry, after the application's hook has been called.
@@ -211,7 +188,7 @@ extension OriginExchange {
     )
     var exchange = exchange
     // The nominated responses are positions among those stored before.
-    exchange.forwarding.nominated = []
+    exchange.forwarding.isValidation = false
     exchange.forwarding.selected = nil
     exchange.forwarding.completion = nil
     for _ in 0..<Self.combiningLimit {

@@ -27,6 +27,8 @@ final class OriginExchange {
   var received = 0
   /// The sizes that kept the response from being stored, if a known length did.
   var refusal: InsertRefusal?
+  /// Why the storing was given up while the content arrived.
+  var refused: Refused?
   /// Records whether the response was stored; `nil` if it is not being stored.
   var settlement: Settlement?
   /// The memory reserved for its content in flight, in bytes.
@@ -43,7 +45,7 @@ final class OriginExchange {
     if let ruled = sent.call.ruled {
       response.head = ruled.engine.ruled(
         response.head, length: response.body.length.map { Int64($0) },
-        validated: sent.forwarding.known.map { sent.lookup.responses[$0] })
+        validated: sent.forwarding.selected.map { sent.lookup.responses[$0] })
     }
     exchange = sent.exchange(.response(response.head), length: response.body.length)
     outcome = sent.cache.outcome(of: exchange, by: sent.call.ruled)
@@ -259,7 +261,7 @@ extension CacheEngine.Outcome {
   /// Whether stored responses change, or another is added.
   fileprivate var changesStore: Bool {
     if case .store = storage { return true }
-    return !updates.isEmpty || addition != nil || removes
+    return !updates.isEmpty || removes
   }
 
   /// Whether stored responses are removed.

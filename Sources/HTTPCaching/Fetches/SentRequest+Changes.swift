@@ -8,7 +8,8 @@ import HTTPCacheStore
 extension SentRequest {
   // MARK: - Changes to the store
 
-  /// Updates and removes stored responses as the outcome requires, before a client sees the response.
+  /// Updates and removes stored responses as the outcome requires, before a client sees the response. What a response takes
+  /// the place of that is to be stored is removed when it is stored.
   ///
   /// - Parameter lease: the lease of the shared tier under which the request was sent.
   /// - Returns: whether a stored response was updated.
@@ -26,46 +27,66 @@ extension SentRequest {
     }
     guard let key = lookup.key else { return false }
     var hasUpdated = false
-    for update in outcome.updates + (outcome.addition.map { [$0] } ?? []) {
+    for update in outcome.updates {
       let (old, entry) = (lookup.responses[update.candidate], lookup.entries[update.candidate])
       // Invalidated with its group since the lookup: an update must not take it out of the group.
       if store.isInvalidated(old, entry.id, under: key) { continue }
-      if update == outcome.addition, let place = copy(update.response, of: entry) {
-        hasUpdated = true
-        note(.updated, update.reason)
-        shared?.offer(
-          key, place.id, at: place.key, count: entry.bodyCount, since: tokens.shared, lease, queuedStep)
-        continue
-      }
       let isUpdated = store.updateMetadata(
         of: entry, key: entry.storeKey, storedAt: responses.storedAt(update.response.facts.responseTime),
         // A 304 may take the response into a group that was removed meanwhile.
         in: (old.scopes(under: key) + update.response.scopes(under: key)).map { StoreScope($0) },
         unlessSweptSince: tokens.key
-      ) {
-        StoredResponse.encoded(
-          update.response, replacing: update == outcome.addition ? nil : old.selecting,
-          among: responses.earlier.present($0, of: entry))
-      }
+      ) { _ in update.response.encoded() }
       // If it was replaced or removed meanwhile, its successor is newer.
       if isUpdated {
         hasUpdated = true
-        responses.link(
-          update.response, to: entry, in: (StoreKey(key.bytes), tokens.key), known: lookup.variants)
         note(.updated, update.reason)
         shared?.offer(
           key, entry.id, at: entry.storeKey, count: entry.bodyCount, isRefresh: true, since: tokens.shared,
           lease, queuedStep)
       }
     }
-    if !outcome.removals.isEmpty { remove(outcome.removals) }
+    if case .store = outcome.storage { return hasUpdated }
+    remove(outcome.removals)
     return hasUpdated
   }
 }
 
 extension SentRequest {
+  /// Removes what a complete response takes the place of: responses with other selecting fields, and those with the same if
+  /// they are elsewhere, or if the store has no place for the new one.
+  ///
+  /// - Parameters:
+  ///   - place: the key that the response is stored under.
+  ///   - result: whether it is stored.
+  func removeSuperseded(
+    _ outcome: CacheEngine.Outcome, by stored: StoredResponse, at place: StoreKey?,
+    _ result: Result<EntryID, Refused>
+  ) {
+    if lookup.entries.isEmpty { return }
+    var place = place
+    if case .failure(let refused) = result {
+      guard refused.supersedes else { return }
+      place = nil
+    }
+    let variantKey = stored.selecting.variantKey
+    let variant = cache.store.fingerprint(of: variantKey)
+    // The stored parts of the same representation stay, if the whole is too large.
+    let isAnother = stored.parts == nil && outcome.assembly?.candidate == nil
+    remove(
+      lookup.entries.indices.filter { index in
+        // A 304 with another `Vary` leaves a response in the place of its old one.
+        guard lookup.responses[index].selecting.variantKey == variantKey else {
+          return outcome.removals.contains(index)
+        }
+        let entry = lookup.entries[index]
+        return place.map { entry.variant != variant || entry.storeKey != $0 } ?? isAnother
+      })
+  }
+
   /// Removes single variants. For other caches, that is a removal of the target.
   private func remove(_ candidates: [Int]) {
+    if candidates.isEmpty { return }
     let removal = TargetURI(request).map { target in
       Removal(
         HTTPCache.Selection(
@@ -77,26 +98,5 @@ extension SentRequest {
       cache.store.remove(entry.storeKey, variant: entry.variant)
     }
     if let removal { cache.removalPeers.tell(removal) }
-  }
-
-  /// Content of more bytes than this is not copied for a response that could share it.
-  private static let mostCopied = 1 << 20
-
-  /// Stores a response whose content a 304 chose with a copy of that content, if as many responses share the content as one
-  /// entry may have. Further ones then share the copy.
-  ///
-  /// - Returns: where it is stored; `nil` if it is to share the content.
-  private func copy(_ response: StoredResponse, of entry: StoredEntry) -> (id: EntryID, key: StoreKey)? {
-    guard lookup.entries.count(where: { $0.id == entry.id }) >= StoredResponse.mostSharing,
-      response.parts == nil, entry.bodyCount <= Self.mostCopied,
-      let place = cache.responses.place(for: response, lookup, tokens: tokens),
-      let content = try? entry.body.readAll()
-    else { return nil }
-    let new = NewEntry(
-      key: place.key, variant: cache.store.fingerprint(of: response.selecting.variantKey),
-      metadata: response.encoded(), body: Array(content),
-      storedAt: cache.responses.storedAt(response.facts.responseTime),
-      scopes: lookup.key.map { response.scopes(under: $0).map { StoreScope($0) } } ?? [])
-    return cache.store.insert(new, unlessRemovedSince: place.token).id.map { ($0, place.key) }
   }
 }

@@ -37,9 +37,9 @@ struct Anchor: Sendable {
 
 /// The first byte of the metadata of each entry that is not a stored response.
 ///
-/// The values are among `StoredResponse.reservedFirstBytes`, so an entry of one kind never reads as another kind.
+/// The values are among `StoredResponse.reservedFirstBytes`, so an entry of one kind never reads as another kind. Earlier
+/// versions used 0xFB.
 enum RecordMark: UInt8, CaseIterable {
-  case variantAlias = 0xFB
   case variantIndex = 0xFC
   case annotation = 0xFD
   case anchor = 0xFE

@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// The time of a process is monotonic, and begins at the wall clock's (``CacheClock/now``). So the times of two processes
 /// differ if the wall clock was wrong when one of them began. Only the wall clock compares them. An entry has both times:
-/// its responses have that of the process, and ``StoredEntry/storedAt`` is the wall clock's. The earlier of the two counts.
+/// its response has that of the process, and ``StoredEntry/storedAt`` is the wall clock's. The earlier of the two counts.
 ///
 /// If the wall clock goes forward in this process, it was behind before: what earlier processes stored is older than it
 /// seemed. If it goes back later, it remains unknown which of the two was wrong. Nothing may become fresh again, so the
@@ -39,16 +39,14 @@ final class EarlierTimes: Sendable {
   }
 
   /// Returns the time of a response in the time of this process; the greatest time if it seems stored in the future.
-  ///
-  /// - Parameter latest: the latest time of the entry's responses.
-  private func converted(_ time: Timestamp, in entry: StoredEntry, latest: Timestamp) -> Timestamp {
-    let ahead = Swift.max(0, latest.millisecondsSince(Timestamp(milliseconds: entry.storedAt)))
+  private func converted(_ time: Timestamp, in entry: StoredEntry) -> Timestamp {
+    let ahead = Swift.max(0, time.millisecondsSince(Timestamp(milliseconds: entry.storedAt)))
     let converted = time.advanced(byMilliseconds: -ahead).advanced(byMilliseconds: -lead)
     return converted > start ? Timestamp(milliseconds: .max) : converted
   }
 
-  /// Returns the present time for a decision about the only response of an entry, whose own time is not converted; `nil`
-  /// if the entry must be decoded for that.
+  /// Returns the present time for a decision about the response of an entry, whose own time is not converted; `nil` if the
+  /// entry must be decoded for that.
   @inline(__always)
   func now(for entry: StoredEntry) -> Timestamp? {
     isEarlier(entry) ? now(forEarlier: entry) : clock.now
@@ -56,9 +54,9 @@ final class EarlierTimes: Sendable {
 
   private func now(forEarlier entry: StoredEntry) -> Timestamp? {
     var time: Timestamp?
-    entry.withMetadata { time = StoredResponse.onlyResponseTime(in: $0) }
+    entry.withMetadata { time = StoredResponse.responseTime(in: $0) }
     guard let time else { return nil }
-    let converted = converted(time, in: entry, latest: time)
+    let converted = converted(time, in: entry)
     guard converted <= time else { return nil }
     return clock.now.advanced(byMilliseconds: time.millisecondsSince(converted))
   }
@@ -66,28 +64,8 @@ final class EarlierTimes: Sendable {
   /// Converts the times of stored responses to the time of this process.
   func convert(_ lookup: inout Lookup) {
     for (index, entry) in lookup.entries.enumerated() where isEarlier(entry) {
-      let time = lookup.responses[index].facts.responseTime
-      // The latest one may be none of these.
-      var latest = time
-      entry.withMetadata { bytes in
-        latest =
-          StoredResponse.onlyResponseTime(in: bytes)
-          ?? StoredResponse.all(decoding: bytes).map(\.facts.responseTime).max() ?? time
-      }
-      lookup.responses[index].facts.responseTime = converted(time, in: entry, latest: latest)
+      lookup.responses[index].facts.responseTime = converted(
+        lookup.responses[index].facts.responseTime, in: entry)
     }
-  }
-
-  /// Returns the responses in the metadata of an entry that gets new ones: they then count as written by this process.
-  ///
-  /// If the metadata changed since the lookup, they are converted once too often, and only seem older.
-  func present(_ metadata: RawSpan, of entry: StoredEntry) -> [StoredResponse] {
-    var responses = StoredResponse.all(decoding: metadata)
-    guard isEarlier(entry), let latest = responses.map(\.facts.responseTime).max() else { return responses }
-    for index in responses.indices {
-      responses[index].facts.responseTime = converted(
-        responses[index].facts.responseTime, in: entry, latest: latest)
-    }
-    return responses
   }
 }

@@ -12,7 +12,7 @@ struct Lookup: Sendable {
   var partition: String
   /// The stored responses under the key: what the engine reads of each.
   var responses: [StoredResponse] = []
-  /// The entry of each response. An entry occurs several times if responses share its content.
+  /// The entry of each response.
   var entries: [StoredEntry] = []
   /// What was seen of the variants under the key; `nil` if there is one at most.
   var variants: KnownVariants?
@@ -26,7 +26,7 @@ struct Lookup: Sendable {
 }
 
 extension Lookup {
-  /// Adds the responses of entries.
+  /// Adds the responses in entries.
   ///
   /// Leaves out entries with an unreadable head, for example of another version. It also leaves out entries that were
   /// invalidated with their group or origin, and responses that the caller does not want.
@@ -37,18 +37,18 @@ extension Lookup {
     entries.reserveCapacity(stored.count)
     responses.reserveCapacity(stored.count)
     for entry in stored {
-      var decoded: [StoredResponse] = []
-      entry.withMetadata { decoded = StoredResponse.all(decoding: $0) }
-      for var response in decoded {
-        if store.isInvalidated(response, entry, in: stored, under: key) { continue }
-        response.contentLength = Int64(entry.bodyCount)
-        // The head lists the ranges of bytes that are stored. If their sum does not fit this content, the list is
-        // invalid.
-        if let parts = response.parts, parts.count != Int64(entry.bodyCount) { continue }
-        guard isWanted(response) else { continue }
-        entries.append(entry)
-        responses.append(response)
+      var decoded: StoredResponse?
+      entry.withMetadata { decoded = StoredResponse(decoding: $0) }
+      guard var response = decoded, !store.isInvalidated(response, entry, in: stored, under: key) else {
+        continue
       }
+      response.contentLength = Int64(entry.bodyCount)
+      // The head lists the ranges of bytes that are stored. If their sum does not fit this content, the list is
+      // invalid.
+      if let parts = response.parts, parts.count != Int64(entry.bodyCount) { continue }
+      guard isWanted(response) else { continue }
+      entries.append(entry)
+      responses.append(response)
     }
   }
 

@@ -43,15 +43,14 @@ extension ResponseStore {
   }
 
   func immediate(
-    for request: HTTPRequest, content: MessageBody = .empty, _ partition: String, mayForward: Bool
+    for request: HTTPRequest, content: MessageBody = .empty, _ partition: String
   ) -> Immediate {
     let request = keyed(request)
     // A hit excludes a request with a `Host` field, and `lookup(of:_:for:_:)` does before any other use.
     guard content.length == 0, !configuration.rules.usesNoVarySearch, !request.method.isQuery,
       let key = CacheKey(targetOf: request, partition: partition)
     else { return .otherwise }
-    return entries(of: key, for: request, atOnce: true, mayForward: mayForward).map { .entries(key, $0) }
-      ?? .wouldWait
+    return entries(of: key, for: request, atOnce: true).map { .entries(key, $0) } ?? .wouldWait
   }
 
   /// Returns what was found under a key that was made without a look at the request's fields.

@@ -29,9 +29,9 @@ extension ResponseStore {
       guard let key = StoredKey(entry.key).cacheKey else { return [] }
       return entry.metadata.withUnsafeBytes { metadata in
         // Without a group, the scopes follow from the key.
-        guard StoredResponse.mayHaveGroups(metadata.bytes) else { return [key.scopes] }
-        return StoredResponse.all(decoding: metadata.bytes).map { $0.scopes(under: key) }
-      }.map { $0.map { StoreScope($0) } }
+        guard StoredResponse.mayHaveGroups(metadata.bytes) else { return key.scopes }
+        return StoredResponse(decoding: metadata.bytes)?.scopes(under: key) ?? []
+      }.map { StoreScope($0) }
     }
   }
 }

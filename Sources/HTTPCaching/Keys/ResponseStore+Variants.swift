@@ -22,24 +22,20 @@ extension ResponseStore {
 
   /// Looks up the entries of a key that may answer a request: all of them, or those that an index leads to.
   ///
-  /// If an index leads to none that the request selects, the result has the variants that were used most recently, whose
-  /// entity tags the request to the origin may name (RFC 9111 §4.3.2).
+  /// If an index leads to none that the request selects, and the cache negotiates languages, the result has the variants that
+  /// were used most recently.
   ///
-  /// - Parameters:
-  ///   - atOnce: whether to return `nil` if the lookup would wait for the disk.
-  ///   - mayForward: whether the request may go to the origin: otherwise, only what can answer it is of use.
-  func entries(
-    of key: CacheKey, for request: HTTPRequest, atOnce: Bool, mayForward: Bool = true
-  ) -> FoundEntries? {
+  /// - Parameter atOnce: whether to return `nil` if the lookup would wait for the disk.
+  func entries(of key: CacheKey, for request: HTTPRequest, atOnce: Bool) -> FoundEntries? {
     guard let entries = entries(for: key, atOnce: atOnce) else { return nil }
     if entries.isEmpty { return FoundEntries(entries: entries) }
     if let only = entries.only, only.variant != VariantIndex.variant { return FoundEntries(entries: entries) }
-    return several(entries, of: key, for: request, atOnce: atOnce, mayForward: mayForward)
+    return several(entries, of: key, for: request, atOnce: atOnce)
   }
 
   @inline(never)  // The hit of a resource with a single variant does without.
   private func several(
-    _ entries: StoredEntries, of key: CacheKey, for request: HTTPRequest, atOnce: Bool, mayForward: Bool
+    _ entries: StoredEntries, of key: CacheKey, for request: HTTPRequest, atOnce: Bool
   ) -> FoundEntries? {
     var variants = known(entries)
     guard let index = variants.index else { return FoundEntries(entries: entries, variants: variants) }
@@ -47,32 +43,20 @@ extension ResponseStore {
     let own = entries.filter { $0.variant != VariantIndex.variant }
     let selected = engine.variantKeys(of: request.headerFields, on: index.lists).map(store.fingerprint)
     variants.requested = selected
-    var found = own.filter { entry in
-      if selected.contains(entry.variant) || unselectedVariants.contains(entry.variant) { return true }
-      var sharesContent = false
-      entry.withMetadata { sharesContent = StoredResponse.sharesContent($0) }
-      return sharesContent
-    }
+    var found = own.filter { selected.contains($0.variant) || unselectedVariants.contains($0.variant) }
     for id in selected {
       var isFound = variants.own.contains(id)
       if !isFound {
         guard let apart = self.entries(for: index.key(of: id, under: key), atOnce: atOnce) else {
           return nil
         }
-        for entry in apart {
-          isFound = true
-          guard let alias = VariantAlias(entry) else {
-            found.append(entry)
-            continue
-          }
-          guard let shared = self.entries(for: alias.key, atOnce: atOnce) else { return nil }
-          found += shared.filter { $0.variant == alias.variant }
-        }
+        isFound = !apart.isEmpty
+        found += apart
       }
       if isFound { variants.selected.append(id) }
     }
-    if variants.selected.isEmpty, mayForward || configuration.rules.negotiatesLanguage {
-      found += others(own, under: key, by: index)
+    if variants.selected.isEmpty, configuration.rules.negotiatesLanguage {
+      found += mostRecent(own, under: key, by: index)
     }
     var ids: Set<EntryID> = []
     var all = StoredEntries(found.filter { ids.insert($0.id).inserted }.sorted { $0.id > $1.id })
@@ -93,22 +77,19 @@ extension ResponseStore {
     return known
   }
 
+  /// Maximum number of variants that are looked at for one in the language that a request prefers to all others.
+  private static let mostNegotiated = 64
+
   /// Returns variants that memory holds, those used most recently first.
-  private func others(
+  private func mostRecent(
     _ own: [StoredEntry], under key: StoreKey, by index: VariantIndex
   ) -> ArraySlice<StoredEntry> {
-    let negotiates = configuration.rules.negotiatesLanguage
-    let isOfUsers = index.lists.allSatisfy { $0.contains(where: configuration.rules.withheldFields.contains) }
-    // What is selected by a user's credentials is hardly ever the same for another.
-    if isOfUsers, !negotiates { return [] }
-    // A language that is preferred to all others may be in any of them.
-    let maximum = negotiates ? 64 : Validation.mostTags
-    let recent = order.mostRecent(maximum, under: store.number(of: key)).compactMap { variant in
+    let recent = order.mostRecent(Self.mostNegotiated, under: store.number(of: key)).compactMap { variant in
       variant.isApart
-        ? store.peek(index.key(of: variant.id, under: key)).first { VariantAlias($0) == nil }
+        ? store.peek(index.key(of: variant.id, under: key)).first
         : own.first { $0.variant == variant.id }
     }
-    return (recent + own).prefix(maximum)
+    return (recent + own).prefix(Self.mostNegotiated)
   }
 
   /// Returns what other requests must have in common with a request to share its fetch.
@@ -210,9 +191,7 @@ extension ResponseStore {
       var index = present ?? VariantIndex()
       if present == nil {
         for entry in entries.reversed() {
-          entry.withMetadata { bytes in
-            for response in StoredResponse.all(decoding: bytes) { index.add(response.selectingNames ?? []) }
-          }
+          entry.withMetadata { index.add(StoredResponse(decoding: $0)?.selectingNames ?? []) }
         }
       }
       index.add(names)
@@ -220,17 +199,6 @@ extension ResponseStore {
         index.entry(under: place.key, at: clock.wallTime), unlessRemovedSince: place.token)
       return outcome.id == nil ? nil : (index, present == nil)
     }
-  }
-
-  /// Lets a lookup find a response that was added to the entry of another variant, or that another variant became.
-  func link(_ response: StoredResponse, to entry: StoredEntry, in place: Place, known: KnownVariants?) {
-    let id = store.fingerprint(of: response.selecting.variantKey)
-    // Without an index, each entry is compared with the request.
-    guard let known, known.index != nil, id != entry.variant, !known.own.contains(id),
-      let own = self.place(for: response, in: place, known: known), own.key != place.key
-    else { return }
-    store.insert(
-      VariantAlias(of: entry).entry(id, under: own.key, at: clock.wallTime), unlessRemovedSince: own.token)
   }
 
   // MARK: - Removing

@@ -69,33 +69,6 @@ struct VariantIndex: Sendable {
   }
 }
 
-/// An entry in the place of a variant whose response shares the content of another entry.
-struct VariantAlias: Sendable {
-  let key: StoreKey
-  let variant: VariantID
-
-  init(of entry: StoredEntry) {
-    (key, variant) = (entry.storeKey, entry.variant)
-  }
-
-  /// Reads the alias that an entry contains; `nil` for any other entry.
-  init?(_ entry: StoredEntry) {
-    // The metadata is copied: not for each response that has content.
-    guard entry.bodyCount == 0 else { return nil }
-    var reader = RecordReader(entry.metadata)
-    guard let number = reader.begin(.variantAlias) else { return nil }
-    variant = VariantID(rawValue: number)
-    key = StoreKey(Array(reader.rest))
-  }
-
-  /// Returns the entry to store.
-  func entry(_ id: VariantID, under key: StoreKey, at time: Timestamp) -> NewEntry {
-    NewEntry(
-      key: key, variant: id, metadata: RecordMark.variantAlias.record(variant.rawValue, self.key.bytes),
-      body: [], storedAt: time.milliseconds)
-  }
-}
-
 /// What a lookup has seen of the variants under a key.
 struct KnownVariants: Sendable {
   /// The variants under the key itself that a request may select, the one stored first first.

@@ -96,8 +96,7 @@ enum SharedEntryForm {
       else { return nil }
       let end = reader.position
       guard let whole = reader.number(), reader.isAtEnd, checksum(bytes[..<end]) == whole else { return nil }
-      let responses = form.withUnsafeBytes { StoredResponse.all(decoding: $0.bytes) }
-      guard responses.count == 1, let stored = responses.first, stored.parts == nil else { return nil }
+      guard let stored = StoredResponse(decoding: form), stored.parts == nil else { return nil }
       (self.place, self.stored, bodyLength, bodyChecksum) = (place, stored, length, content)
       position = SharedLogPosition(epoch: epoch, number: number)
     }

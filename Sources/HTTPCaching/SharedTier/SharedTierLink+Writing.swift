@@ -198,10 +198,9 @@ extension SharedTierLink {
       found = await BlockingExecutor.run { [store] in store.lookup(key).first { $0.id == job.id } }
     }
     guard let found else { return nil }
-    let stored = decoded(found)
-    guard stored.count == 1, let stored = stored.first, let lifetime = lifetime(of: stored) else {
-      return nil
-    }
+    var decoded: StoredResponse?
+    found.withMetadata { decoded = StoredResponse(decoding: $0) }
+    guard let stored = decoded, let lifetime = lifetime(of: stored) else { return nil }
     let body = found.body
     let content =
       body.isResident
@@ -213,12 +212,6 @@ extension SharedTierLink {
       body: bytes, scopes: SharedEntryForm.scopes(of: stored, under: job.key), position: job.position,
       lifetime: lifetime)
     return Entry(shared: entry, stored: stored)
-  }
-
-  private func decoded(_ entry: StoredEntry) -> [StoredResponse] {
-    var responses: [StoredResponse] = []
-    entry.withMetadata { responses = StoredResponse.all(decoding: $0) }
-    return responses
   }
 
   /// How long the tier keeps a response; `nil` if another node could not use it.

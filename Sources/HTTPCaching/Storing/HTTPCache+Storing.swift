@@ -75,10 +75,10 @@ extension HTTPCache {
           key: place.key, variant: store.fingerprint(of: stored.selecting.variantKey),
           metadata: stored.encoded(), body: content, storedAt: responses.storedAt(stored.facts.responseTime),
           tiers: tiers, scopes: outcome.scopes(under: lookup.key))
-        return responses.insert(entry, annotation: annotation, unlessRemovedSince: place.token, of: stored)
-          .map { _ in
-            reason
-          }
+        let result = responses.insert(
+          entry, annotation: annotation, unlessRemovedSince: place.token, of: stored)
+        sent.removeSuperseded(outcome, by: stored, at: place.key, result)
+        return result.map { _ in reason }
       }
     }()
     switch reason {

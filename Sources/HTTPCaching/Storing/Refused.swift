@@ -21,6 +21,16 @@ struct Refused: Error {
   }
 }
 
+extension Refused {
+  /// Whether the response is the latest all the same, and complete: what it supersedes must not answer any more.
+  var supersedes: Bool {
+    switch reason {
+    case .overtaken, .removedMeanwhile, .incompleteContent, .partNotCombined, .storeClosed: false
+    default: true
+    }
+  }
+}
+
 extension CacheEngine.Reason {
   init(_ refusal: RefusalReason) {
     switch refusal {

@@ -24,8 +24,8 @@ struct ProxyCommand: AsyncParsableCommand {
         httpcache proxy --config proxy.yaml
         httpcache proxy --config proxy.yaml --check
 
-      The proxy is a shared cache by default. If the origin cannot be reached, it serves a stale response where no directive \
-      forbids it. RFC 9111 permits this, and does not require it (§4.2.4); --no-stale-when-disconnected turns it off. \
+      The proxy is a shared cache by default. If the origin cannot be reached, it serves a stale response that had a lifetime, \
+      where no directive forbids it. RFC 9111 permits this, and does not require it (§4.2.4); --no-stale-when-disconnected turns it off. \
       --negotiates-language is off by default. It goes beyond the RFC, in which only requests with matching Accept-Language \
       fields share a response (§4.1).
 

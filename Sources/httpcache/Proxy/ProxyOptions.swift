@@ -453,8 +453,8 @@ struct ProxyOptions: ParsableArguments {
   @Flag(
     inversion: .prefixedNo,
     help: """
-      Serve stale responses when the origin cannot be reached (RFC 9111 §4.2.4); --no-stale-when-disconnected \
-      answers 502 or 504 instead.
+      Serve stale responses that had a lifetime when the origin cannot be reached (RFC 9111 §4.2.4); \
+      --no-stale-when-disconnected answers 502 or 504 instead.
       """
   )
   var staleWhenDisconnected = true

@@ -49,7 +49,7 @@ struct InvalidationsTests {
       let epoch = invalidations.epoch
       _ = invalidations.fence({ _, _ in false }) { 2 }
       mark(3)
-      invalidations.settle(upTo: 3, except: [])
+      invalidations.settle(upTo: 3)
       #expect(invalidations.fenceCount == 1 && invalidations.settledCount == 1)
       withExtendedLifetime(epoch) { #expect(keepsOut(3, since: 1)) }
     }
@@ -91,7 +91,7 @@ struct InvalidationsTests {
     let epoch = invalidations.epoch
     let recent = UInt64(Invalidations.mostSettled + 10)
     for number in 1...recent + 10 { mark(number) }
-    invalidations.settle(upTo: invalidations.lastMark, except: [])
+    invalidations.settle(upTo: invalidations.lastMark)
     #expect(invalidations.settledCount <= Invalidations.mostSettled && invalidations.markCount == 0)
     #expect(keepsOut(0, since: 1) && !keepsOut(0, since: recent) && keepsOut(recent + 9, since: recent))
     #expect(!invalidations.isMarked(1, hash: invalidations.hash(scope(0))))

@@ -167,7 +167,7 @@ struct MarksTests {
   private func mark(_ scopes: [StoreScope], in store: CacheStore, members: [EntryID: StoreScope]) {
     for scope in scopes {
       store.mark([scope])
-      if store.markPressure > .low { store.settleMarks { entry in members[entry.id].map { [[$0]] } ?? [] } }
+      if store.markPressure > .low { store.settleMarks { entry in members[entry.id].map { [$0] } ?? [] } }
     }
   }
 
@@ -193,7 +193,7 @@ struct MarksTests {
     }
     check(store)
     // A hit of what is newer than the marks that are left costs no look at its scopes.
-    store.settleMarks { entry in members[entry.id].map { [[$0]] } ?? [] }
+    store.settleMarks { entry in members[entry.id].map { [$0] } ?? [] }
     let current = try #require(store.lookup(key(1)).first)
     #expect(store.invalidations.markCount == 0 && !store.mayBeMarked(current.id))
     check(store)
@@ -213,7 +213,7 @@ struct MarksTests {
     let store = try CacheStore(scratch.configuration(disk: capacity))
     for number in 0..<10 { store.insert(entry(key(number), number: number, size: 1000)) }
     store.mark((0..<5).map { scope($0) })
-    store.settleMarks { entry in (0..<10).first { entry.key == key($0) }.map { [[scope($0)]] } ?? [] }
+    store.settleMarks { entry in (0..<10).first { entry.key == key($0) }.map { [scope($0)] } ?? [] }
     store.mark([scope(7)])
     // Enough for another segment.
     for number in 100..<200 { store.insert(entry(key(number), number: number, size: 1000)) }
@@ -269,7 +269,7 @@ struct MarksTests {
     for (entry, found) in zip(entries, found) {
       #expect(store.mayBeMarked(entry, in: found) && !store.isSettled(entry, in: found))
     }
-    store.settleMarks { entry in [[scope(entry.key == key(1) ? 1 : 2)]] }
+    store.settleMarks { entry in [scope(entry.key == key(1) ? 1 : 2)] }
     // The mark is gone, and does not tell them apart any more.
     #expect(!store.isMarked(entries[0].id, in: scope(1)))
     #expect(store.mayBeMarked(entries[0], in: found[0]) && store.isSettled(entries[0], in: found[0]))
@@ -278,20 +278,6 @@ struct MarksTests {
     again.markPasses = store.markPasses
     let current = try #require(again.only)
     #expect(!store.mayBeMarked(current, in: again))
-  }
-
-  @Test("An entry of several parts stays until all of them are marked, and so do the marks")
-  func parts() throws {
-    let store = try CacheStore(.init(memoryCapacity: 1 << 20))
-    let id = try #require(store.insert(entry(key(1))).id)
-    store.mark([scope(1), scope(9)])
-    store.settleMarks { _ in [[scope(1)], [scope(2), scope(3)]] }
-    #expect(
-      store.isMarked(id, in: scope(1)) && !store.isMarked(id, in: scope(2))
-        && store.invalidations.markCount == 1)
-    store.mark([scope(3)])
-    store.settleMarks { _ in [[scope(1)], [scope(2), scope(3)]] }
-    #expect(store.lookup(key(1)).isEmpty && store.invalidations.markCount == 0)
   }
 
   @Test("A mark is synced before it returns")
@@ -389,7 +375,7 @@ struct MarksTests {
         latest[number] = (id, member)
         members[id] = scope(member)
       case 85..<88:
-        store.settleMarks { entry in members[entry.id].map { [[$0]] } ?? [] }
+        store.settleMarks { entry in members[entry.id].map { [$0] } ?? [] }
         try #require(store.invalidations.markCount == 0 && store.invalidations.settledCount == 0)
         latest = latest.filter { outdated[$1.id] == false }
         if hasRoom { try #require(store.usage.diskEntries == latest.count) }
@@ -435,7 +421,7 @@ struct MarksTests {
           store.mark([scope(1)])
           finished.store(next + 1, ordering: .sequentiallyConsistent)
         case 4:
-          if step % 8 == 0 { store.settleMarks { _ in [[scope(1)]] } }
+          if step % 8 == 0 { store.settleMarks { _ in [scope(1)] } }
         case 1, 2:
           let token = store.removalToken(for: key(number))
           let content = generation.load(ordering: .sequentiallyConsistent)

@@ -66,7 +66,7 @@ struct RecipeTests {
   }
 
   @Test(
-    "Whoever comes first, fresh, stale or from an origin that fails, no visitor gets another's page",
+    "In any order of visitors, fresh, stale or from an origin that fails, no visitor gets another's page",
     arguments: RecipeApplication.all)
   func isolation(application: RecipeApplication) async throws {
     for path in application.paths {

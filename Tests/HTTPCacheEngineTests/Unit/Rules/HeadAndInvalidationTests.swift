@@ -31,23 +31,31 @@ struct HeadTests {
   }
 
   @Test(
-    "A HEAD response updates a stored response that matches and outdates one that differs",
+    "A HEAD response updates a stored response on evidence, outdates one that differs, and leaves others",
     arguments: [
-      // stored, HEAD's, updated
+      // stored, HEAD's, updated; `nil` if it is left
       (["ETag: \"a\""], ["ETag: \"a\""], true), (["ETag: \"a\""], ["ETag: \"b\""], false),
-      (["ETag: \"a\""], ["ETag: W/\"a\""], false), ([], ["ETag: \"a\""], false), (["ETag: \"a\""], [], true),
+      (["ETag: \"a\""], ["ETag: W/\"a\""], false), ([], ["ETag: \"a\""], false), (["ETag: \"a\""], [], nil),
       (["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"], true),
       (["Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-8))"], false),
-      (["Content-Length: 3"], ["Content-Length: 3"], true),
-      (["Content-Length: 3"], ["Content-Length: 4"], false), ([], ["Content-Length: 4"], true),
-      (["Content-Length: 3", "ETag: \"a\""], ["Content-Length: 4", "ETag: \"a\""], false), ([], [], true),
-    ] as [([String], [String], Bool)])
-  func freshening(storedLines: [String], headLines: [String], isUpdated: Bool) throws {
+      (["Last-Modified: \(date(-9))"], [], nil),
+      (["ETag: \"a\"", "Last-Modified: \(date(-9))"], ["ETag: \"a\""], true),
+      (["ETag: \"a\"", "Last-Modified: \(date(-9))"], ["Last-Modified: \(date(-9))"], true),
+      (["ETag: \"a\"", "Last-Modified: \(date(-9))"], ["ETag: \"a\"", "Last-Modified: \(date(-8))"], false),
+      (["Content-Length: 3"], ["Content-Length: 3"], nil),
+      (["Content-Length: 3", "ETag: \"a\""], ["Content-Length: 3"], nil),
+      (["Content-Length: 3"], ["Content-Length: 4"], false), ([], ["Content-Length: 4"], nil),
+      (["Content-Length: 3", "ETag: \"a\""], ["Content-Length: 4", "ETag: \"a\""], false),
+      (["Content-Length: 3", "ETag: \"a\""], ["Content-Length: 3", "ETag: \"a\""], true), ([], [], nil),
+    ] as [([String], [String], Bool?)])
+  func freshening(storedLines: [String], headLines: [String], isUpdated: Bool?) throws {
     var head = response(200, "X-New: 1")
     head.headerFields += HTTPFields(lines: headLines)
     let outcome = try outcome(storedLines, head)
     #expect(outcome.answer == .network)
     #expect(outcome.refusal == .methodNotStored)
+    #expect(outcome.removals.isEmpty && outcome.updates.isEmpty == (isUpdated == nil))
+    guard let isUpdated else { return }
     let update = try #require(outcome.updates.first)
     #expect(update.reason == (isUpdated ? .freshenedByHead : .outdatedByHead))
     let plan = engine.plan(request(), [update.response], after: 62)
@@ -66,7 +74,7 @@ struct HeadTests {
         request(method: .head), [stored], .response(response(200, "Content-Length: \(length)")),
         requestTime: later,
         responseTime: later))
-    #expect(outcome.updates.map(\.reason) == [length == 3 ? .freshenedByHead : .outdatedByHead])
+    #expect(outcome.updates.map(\.reason) == (length == 3 ? [] : [.outdatedByHead]))
   }
 
   @Test("Only a 200 response to HEAD updates stored responses", arguments: [204, 301, 304, 404, 500])
@@ -76,9 +84,11 @@ struct HeadTests {
 
   @Test("A HEAD exchange with no-store updates no stored response")
   func notStorable() throws {
-    let refused = try outcome([], response(), request("Cache-Control: no-store", method: .head))
-    #expect(refused.updates.isEmpty)
-    #expect(try outcome([], response(200, "Cache-Control: no-store")).removals == [0])
+    let tag = "ETag: \"a\""
+    let refused = try outcome([tag], response(200, tag), request("Cache-Control: no-store", method: .head))
+    #expect(refused.updates.isEmpty && refused.removals.isEmpty)
+    #expect(try outcome([tag], response(200, tag, "Cache-Control: no-store")).removals == [0])
+    #expect(try outcome([], response(200, "Cache-Control: no-store")).removals == [])
   }
 
   @Test("A response outdated by HEAD is not served until it is revalidated")

@@ -64,7 +64,8 @@ struct PartialContentTests {
   }
 
   private static let nothing = CacheEngine.Forwarding(
-    request: request(), selected: nil, nominated: [], original: request(), policy: .useProtocolCachePolicy,
+    request: request(), selected: nil, isValidation: false, original: request(),
+    policy: .useProtocolCachePolicy,
     reason: .nothingStored)
 
   // MARK: - Answering

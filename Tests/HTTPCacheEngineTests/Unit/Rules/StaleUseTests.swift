@@ -30,7 +30,9 @@ struct StaleUseTests {
       ("max-age=99, max-stale=5", 64, .staleAllowedByRequest), ("max-age=99, max-stale", 100, .stale),
       ("min-fresh=30", 30, .fresh),
       ("min-fresh=30", 31, .requestMinFresh),
-      ("min-fresh=x", 59, .fresh), ("min-fresh=30, max-stale", 31, .requestMinFresh),
+      ("min-fresh=x", 59, .requestMinFresh), ("min-fresh=", 5, .requestMinFresh),
+      ("min-fresh", 5, .requestMinFresh), ("min-fresh=1, min-fresh=x", 5, .requestMinFresh),
+      ("min-fresh=30, max-stale", 31, .requestMinFresh),
       ("min-fresh=30, max-stale", 61, .stale), ("max-stale", 6000, .staleAllowedByRequest),
       ("max-stale=10", 70, .staleAllowedByRequest), ("max-stale=10", 71, .stale),
       ("max-stale=\"10\"", 70, .staleAllowedByRequest),
@@ -131,7 +133,7 @@ struct StaleUseTests {
     #expect(plan.reason == reason)
     if reason == .staleWhileRevalidate {
       #expect(plan.service?.revalidation?.request.headerFields[.ifNoneMatch] == "\"a\"")
-      #expect(plan.service?.revalidation?.nominated == [0])
+      #expect(plan.service?.revalidation?.nominated == 0)
     } else {
       #expect(plan.service?.revalidation == nil)
     }
@@ -244,6 +246,86 @@ struct StaleUseTests {
       let failed = try #require(
         engine.exchange(request(), [stored], .fault, requestTime: now, responseTime: now))
       #expect(failed.reason == reason)
+    }
+  }
+
+  /// What a response says of its lifetime, and whether that counts.
+  static let lifetimes: [(lines: [String], counts: Bool)] = [
+    ([], false), (["Cache-Control: max-age=0"], false), (["Cache-Control: max-age=0, public"], false),
+    (["Expires: \(date(-9))"], false), (["Expires: 0"], false), (["Expires: \(date(0))"], false),
+    (["Cache-Control: max-age=x"], false), (["ETag: \"a\""], false), (["Last-Modified: \(date(-9))"], false),
+    (["Last-Modified: \(date(-10))"], true), (["Cache-Control: max-age=1"], true),
+    (["Cache-Control: max-age=5", "Age: 99"], true), (["Expires: \(date(1))"], true),
+  ]
+
+  @Test(
+    "In a shared cache, nothing but the origin permits the stale use of what had no lifetime",
+    arguments: lifetimes, CacheEngine.Configuration.Kind.allCases)
+  func oneVisitor(row: (lines: [String], counts: Bool), kind: CacheEngine.Configuration.Kind) throws {
+    var configuration = CacheEngine.Configuration(kind: kind, whenDisconnected: .anyStored)
+    let plain = CacheEngine(configuration)
+    var rule = CacheEngine.ResponseRule()
+    (rule.decision.grace, rule.decision.staleIfError) = (600, 600)
+    var ruling = CacheEngine.Ruling()
+    ruling.rules = [rule]
+    configuration.ruling = ruling
+    configuration.whenDisconnected = .nothing
+    let ruled = CacheEngine(configuration)
+    var answer = response(200, "Date: \(date(0))")
+    answer.headerFields += HTTPFields(lines: row.lines)
+    var stored = try #require(plain.stored(answer))
+    let isOpen = kind == .private || row.counts
+    #expect(stored.facts.flags.contains(.hadLifetime) == row.counts)
+    // A purge that makes it stale does not make it one visitor's.
+    for isPurged in [false, true] {
+      if isPurged { stored.facts.expire(at: arrival.advanced(bySeconds: 90)) }
+      let now = arrival.advanced(bySeconds: 120)
+      for asked in ["max-stale", "max-stale=999", "only-if-cached, max-stale"] {
+        #expect(
+          (plain.plan(request("Cache-Control: \(asked)"), [stored], after: 120).service != nil) == isOpen)
+      }
+      for policy in [RequestCachePolicy.returnCacheDataElseLoad, .returnCacheDataDontLoad] {
+        #expect((plain.plan(request(), [stored], after: 120, policy: policy).service != nil) == isOpen)
+      }
+      #expect((ruled.plan(request(), [stored], after: 120).reason == .staleByRule) == isOpen)
+      func outcome(_ engine: CacheEngine, _ asked: String, _ result: CacheEngine.Exchange.Result) throws
+        -> Bool
+      {
+        let outcome = try #require(
+          engine.exchange(
+            request("Cache-Control: \(asked)"), [stored], result, requestTime: now, responseTime: now))
+        return outcome.storedAnswer != nil
+      }
+      #expect(try outcome(plain, "", .failure) == isOpen)
+      for result in [.failure, .response(response(503))] as [CacheEngine.Exchange.Result] {
+        // With max-age, the grace does not apply, so the origin is asked.
+        #expect(try outcome(ruled, "max-age=999", result) == isOpen)
+        #expect(try outcome(plain, "stale-if-error=999", result) == isOpen)
+      }
+      #expect(plain.staleSeconds(of: stored) == (0, 0))
+      #expect(ruled.staleSeconds(of: stored) == (isOpen ? (600, 600) : (0, 0)))
+      #expect(!stored.isReusable(at: now))
+    }
+  }
+
+  @Test(
+    "The origin's own windows permit what they name, and nothing else, without a lifetime",
+    arguments: ["", "max-age=0, "])
+  func windows(prefix: String) throws {
+    let engine = CacheEngine(.init(kind: .shared, whenDisconnected: .unlessForbidden))
+    let stored = try #require(
+      engine.stored(
+        response(200, "Cache-Control: \(prefix)stale-while-revalidate=30, stale-if-error=60", "ETag: \"a\"")))
+    #expect(engine.plan(request(), [stored], after: 29).reason == .staleWhileRevalidate)
+    #expect(stored.isReusable(at: arrival.advanced(bySeconds: 29)))
+    for asked in ["", "Cache-Control: max-stale", "Cache-Control: stale-if-error=999"] {
+      #expect(engine.plan(request(asked), [stored], after: 31).service == nil)
+      for (after, isServed) in [(Int64(59), true), (61, false)] {
+        let now = arrival.advanced(bySeconds: after)
+        let outcome = try #require(
+          engine.exchange(request(asked), [stored], .failure, requestTime: now, responseTime: now))
+        #expect((outcome.reason == .staleIfError) == isServed && (outcome.storedAnswer != nil) == isServed)
+      }
     }
   }
 

@@ -149,7 +149,7 @@ struct TagTests {
     var untagged = stored
     untagged.tags = ResponseTags()
     let (bytes, before) = (stored.encoded(), untagged.encoded())
-    #expect(bytes[0] == 5 && bytes[6] == 8 && before[6] == 0)
+    #expect(bytes[0] == 6 && bytes[6] == 8 && before[6] == 0)
     #expect(bytes[..<6] == before[..<6] && bytes[7..<before.count] == before[7...])
   }
 

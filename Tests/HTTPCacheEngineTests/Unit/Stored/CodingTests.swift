@@ -48,6 +48,76 @@ struct CodingTests {
     }
   }
 
+  /// `max-age=60`, `ETag: "a"`, as version 5 wrote it.
+  private static let version5 = """
+    05022800c800000060ea00000000000000000000000000008035f37e9f0100008035f37e9f0100000000000000000000000000\
+    00020000004f4b03000000050a0000006d61782d6167653d363010030000002261220f1d0000004d6f6e2c203230204a756c20\
+    323032362030393a35343a353620474d54
+    """
+
+  /// The same in two languages that share one content, as version 5 wrote it after a 304.
+  private static let version5Shared = """
+    05022800c800040060ea00000000000000000000000000008035f37e9f0100008035f37e9f0100000000000000000000010000\
+    000f000002020000006163636570742d6c616e67756167656465020000004f4b04000000050a0000006d61782d6167653d3630\
+    1003000000226122180f0000004163636570742d4c616e67756167650f1d0000004d6f6e2c203230204a756c20323032362030\
+    393a35343a353620474d5401000000a400000005022800c800000060ea00000000000000000000000000008035f37e9f010000\
+    8035f37e9f0100000000000000000000010000000f000002020000006163636570742d6c616e6775616765656e020000004f4b\
+    04000000050a0000006d61782d6167653d36301003000000226122180f0000004163636570742d4c616e67756167650f1d0000\
+    004d6f6e2c203230204a756c20323032362030393a35343a353620474d54
+    """
+
+  private static func bytes(_ hex: String) -> [UInt8] {
+    let digits = hex.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue.map(UInt8.init) }
+    return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+  }
+
+  @Test("What version 5 wrote is read, but for a content that a 304 chose for other clients")
+  func earlier() throws {
+    let stored = try #require(StoredResponse(decoding: Self.bytes(Self.version5)[...]))
+    #expect(stored.entityTag == EntityTag(parsing: "\"a\"") && stored.facts.flags.contains(.hadLifetime))
+    let engine = CacheEngine.shared
+    let plan = engine.plan(
+      for: request(), policy: .useProtocolCachePolicy, candidates: [stored], now: stored.facts.responseTime)
+    #expect(plan.reason == .fresh)
+    // It is written in this version from then on.
+    #expect(stored.encoded()[0] == StoredForm.version)
+    #expect(StoredResponse(decoding: stored.encoded()[...]) == stored)
+    let shared = Self.bytes(Self.version5Shared)
+    #expect(StoredResponse(decoding: shared[...]) == nil)
+    #expect(!shared.withUnsafeBytes { StoredResponse.canDecode($0.bytes) })
+    let hit = shared.withUnsafeBytes {
+      engine.hit(
+        for: request("Accept-Language: de"), policy: .useProtocolCachePolicy, stored: $0.bytes,
+        now: stored.facts.responseTime)
+    }
+    #expect(hit == nil)
+    // Without the shared forms, the first is a response.
+    var alone = shared
+    alone[6] = 0
+    #expect(StoredResponse(decoding: alone[..<(shared.count - 8 - 164)]) != nil)
+  }
+
+  @Test(
+    "Whether what version 5 wrote had a lifetime follows from the lifetime that it has",
+    arguments: [
+      // the source, the lifetime and the initial age in milliseconds
+      (.none, 0, 0, false), (.maxAge, 60_000, 0, true), (.maxAge, 60_000, 90_000, true),
+      (.maxAge, 0, 0, false),
+      (.sharedMaxAge, 1000, 0, true), (.expires, 0, 0, false), (.heuristic, 999, 0, false),
+      (.heuristic, 1000, 0, true), (.rule, 5000, 5000, false), (.rule, 6000, 5000, true),
+      (.application, 0, 0, false), (.application, 1, 0, true),
+    ] as [(FreshnessLifetime.Source, Int64, Int64, Bool)])
+  func earlierLifetime(source: FreshnessLifetime.Source, lifetime: Int64, age: Int64, had: Bool) throws {
+    var stored = try #require(CacheEngine.shared.stored(response(200, "Cache-Control: max-age=60")))
+    stored.facts.lifetime = FreshnessLifetime(milliseconds: lifetime, source: source)
+    stored.facts.initialAge = age
+    stored.facts.flags.remove(.hadLifetime)
+    var bytes = stored.encoded()
+    #expect(StoredResponse(decoding: bytes[...])?.facts.flags.contains(.hadLifetime) == false)
+    bytes[0] = 5
+    #expect(StoredResponse(decoding: bytes[...])?.facts.flags.contains(.hadLifetime) == had)
+  }
+
   @Test("A truncated encoding of a response is rejected")
   func truncation() throws {
     for response in try stored() {
@@ -132,7 +202,7 @@ struct CodingTests {
       .encoded()
     #expect(hit(bytes) != nil)
     let current = bytes[0]
-    for version in UInt8.min...UInt8.max where version != current {
+    for version in UInt8.min...UInt8.max where version != current && version != StoredForm.earliest {
       bytes.withUnsafeMutableBytes { $0[0] = version }
       #expect(StoredResponse(decoding: bytes[...]) == nil)
       #expect(hit(bytes) == nil)

@@ -81,7 +81,8 @@ extension CacheEngine {
   private func placeholder(_ request: HTTPRequest, _ response: HTTPResponse) -> CacheEngine.Exchange {
     CacheEngine.Exchange(
       forwarding: CacheEngine.Forwarding(
-        request: request, selected: nil, nominated: [], original: request, policy: .useProtocolCachePolicy,
+        request: request, selected: nil, isValidation: false, original: request,
+        policy: .useProtocolCachePolicy,
         reason: .nothingStored),
       candidates: [], result: .response(response), requestTime: arrival, responseTime: arrival)
   }

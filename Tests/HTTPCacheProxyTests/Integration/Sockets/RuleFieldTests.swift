@@ -7,7 +7,7 @@ import Loopback
 import TestSupport
 import Testing
 
-@Suite("Fields that rules set and remove, whoever answers", .timeLimit(.minutes(10)))
+@Suite("Fields that rules set and remove, in each kind of response", .timeLimit(.minutes(10)))
 struct RuleFieldTests {
   /// A rule that excludes users, and one that protects all responses.
   private static func rules() throws -> CacheRules {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import Foundation
 import HTTPCacheProxy
+import HTTPCacheStore
+import HTTPCaching
+import Loopback
 import NIOCore
 import Synchronization
 import TestSupport
@@ -48,27 +52,40 @@ struct StoredRepresentationTests {
     }
   }
 
-  @Test("After one 304, requests of the same kind are hits, even without the origin (§4.1)")
-  func learned() async throws {
-    let isGone = Atomic(false)
-    try await ProxyFixture.run(origin: { request, connection in
-      if isGone.load(ordering: .relaxed) { return false }
-      try await connection.send(
-        Self.answer(
-          request, tag: "\"1\"", "Cache-Control: max-age=3600\r\nVary: Accept-Encoding\r\n",
-          notModified: "Cache-Control: max-age=3600\r\nVary: Accept-Encoding\r\n"))
-      return true
-    }) { proxy in
-      _ = try await proxy.get("/")
-      for number in 0..<5 {
-        let answer = try await proxy.get("/", "Accept-Encoding: gzip, br\r\n")
-        expect(answer, endsWith: "\r\n\r\nplain bytes")
-        #expect(answer.contains(number == 0 ? "fwd=vary-miss" : "test; hit"), "\(answer)")
+  @Test(
+    "Each client gets its own from an origin with one tag for all, over HTTP/1.1 and HTTP/2, from memory and disk",
+    arguments: ["Accept", "Cookie", "Authorization", "Accept-Encoding"],
+    [(isHTTP2: false, onDisk: false), (false, true), (true, false), (true, true)])
+  func ownVariant(name: String, way: (isHTTP2: Bool, onDisk: Bool)) async throws {
+    try await withTemporaryDirectory { directory in
+      try await HTTP2Tests.run(
+        cache: { configuration in
+          guard way.onDisk else { return }
+          configuration.store.directory = directory
+          configuration.store.diskCapacity = 16 << 20
+          configuration.store.memoryCapacity = 0
+        },
+        origin: { request, connection in
+          let fields = "ETag: \"1\"\r\nCache-Control: public, max-age=3600\r\nVary: \(name)\r\n"
+          let value = request.components(after: "\(name): ")
+          try await connection.send(
+            request.contains("If-None-Match: \"1\"")
+              ? "HTTP/1.1 304 Not Modified\r\n\(fields)\r\n" : ok("for \(value)", fields))
+          return true
+        }
+      ) { (proxy: ProxyFixture, client: HTTP2Client) async throws in
+        for (number, value) in ["anna", "bert", "anna", "bert", "carl"].enumerated() {
+          let text: String
+          if way.isHTTP2 {
+            let answer = try await client.send(HTTP2Tests.request("/", [(name.lowercased(), value)]))
+            text = String(decoding: answer.body, as: UTF8.self)
+          } else {
+            text = try await proxy.get("/", "\(name): \(value)\r\n")
+          }
+          expect(text, endsWith: "for \(value)")
+          #expect(proxy.origin.requests.count == [1, 2, 2, 2, 3][number])
+        }
       }
-      #expect(proxy.origin.requests.count == 2)
-      isGone.store(true, ordering: .relaxed)
-      expect(try await proxy.get("/", "Accept-Encoding: gzip, br\r\n"), startsWith: "HTTP/1.1 200 OK\r\n")
-      expect(try await proxy.get("/"), startsWith: "HTTP/1.1 200 OK\r\n")
     }
   }
 
@@ -167,5 +184,13 @@ struct StoredRepresentationTests {
         #expect(age + ttl == 3600, "\(answer)")
       }
     }
+  }
+}
+
+extension String {
+  /// What follows a text up to the end of the line; empty without it.
+  fileprivate func components(after text: String) -> String {
+    guard let start = range(of: text)?.upperBound else { return "" }
+    return String(self[start...].prefix { $0 != "\r\n" })
   }
 }

@@ -18,6 +18,38 @@ import Testing
 
 @Suite("A session with a cache over real sockets", .timeLimit(.minutes(10)))
 struct SessionTests {
+  @Test(
+    "Two accounts get their own from an origin with one tag for all, and a reload replaces what it answers",
+    arguments: [nil, "Accept-Language"])
+  func accounts(vary: String?) async throws {
+    let name = vary ?? "Authorization"
+    try await Setting.with { request in
+      let account = HTTPField.Name(name).flatMap { request.fields[$0] } ?? ""
+      var fields: HTTPFields = [.cacheControl: "max-age=60", .eTag: "\"1\""]
+      fields[.vary] = vary
+      if request.fields[.cacheControl] == "no-cache" {
+        return .init(status: 404, fields: [.cacheControl: "max-age=60"], body: "gone")
+      }
+      if request.fields[.ifNoneMatch] == "\"1\"" { return .init(status: 304, fields: fields, body: "") }
+      return .init(fields: fields, body: account)
+    } test: { (setting: Setting) async throws in
+      for _ in 0..<2 {
+        for account in ["anna", "bert"] {
+          #expect(try await setting.load("/me", fields: [name: account]).text == account)
+        }
+      }
+      #expect(setting.origin.requestCount == 2)
+      setting.clock.advance(seconds: 61)
+      for account in ["bert", "anna"] {
+        let answer = try await setting.load("/me", fields: [name: account])
+        #expect(answer.text == account && answer.source == .validated)
+      }
+      _ = try await setting.load(
+        "/me", policy: .reloadIgnoringLocalCacheData, fields: [name: "anna", "Cache-Control": "no-cache"])
+      #expect(try await setting.load("/me", fields: [name: "anna"]).text == "gone")
+    }
+  }
+
   @Test("A GET with content fails as it does without a cache")
   func getWithContent() async throws {
     try await Setting.with { _ in

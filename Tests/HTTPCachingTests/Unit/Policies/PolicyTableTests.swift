@@ -127,7 +127,7 @@ private struct PolicyRun {
     switch answer {
     case .ok: response("200", 200, [.cacheControl: "max-age=600", .eTag: "\"v2\""], at: time)
     case .notModified: response("", 304, state, at: time)
-    case .notFound: response("404", 404, [:], at: time)
+    case .notFound: response("404", 404, [.cacheControl: "max-age=600"], at: time)
     case .serverError: response("500", 500, [:], at: time)
     case .unreachable: throw Unreachable()
     }

@@ -70,6 +70,39 @@ struct SharedTierTests {
   }
 
   @Test(
+    "What the origin replaces at one node answers at no node any more, also if that node had it in the tier only",
+    arguments: SupersededTests.answers.filter { $0.text != nil }, [false, true])
+  func replaces(answered: SupersededTests.Answered, isInTierOnly: Bool) async throws {
+    let origin = MemoryOrigin { _, number in
+      if number == 1 {
+        return .ok("old", [.cacheControl: "max-age=3600", .vary: "Accept-Encoding", .eTag: "\"1\""])
+      }
+      var response = TransportResponse.ok(answered.text ?? "", answered.fields)
+      response.head.status = answered.status
+      return response
+    }
+    let fleet = try await SharedFleet(3, origin: origin)
+    func text(at node: Int, _ fields: HTTPFields = [.acceptEncoding: "gzip"]) async throws -> String {
+      let response = try await fleet.nodes[node].cache.respond(
+        to: .get(fields: fields), transport: origin.transport)
+      return try await response.text
+    }
+    for node in [0, 1] where node == 0 || !isInTierOnly {
+      #expect(try await text(at: node) == "old")
+      await fleet.step()
+    }
+    #expect(origin.requests.count == 1)
+    #expect(try await text(at: 1, [.acceptEncoding: "gzip", .cacheControl: "no-cache"]) == "new")
+    await fleet.step()
+    for node in [0, 1, 2, 0, 1, 2] {
+      for fields in [[.acceptEncoding: "gzip"], [:]] as [HTTPFields] {
+        #expect(try await text(at: node, fields) == "new")
+        await fleet.step()
+      }
+    }
+  }
+
+  @Test(
     "After a 304, the tier gets the head without the content, unless it has another content",
     arguments: [false, true])
   func refreshes(isLost: Bool) async throws {

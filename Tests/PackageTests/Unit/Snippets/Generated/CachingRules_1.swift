@@ -16,6 +16,7 @@ private func CachingRules_1() async throws {
         $0.isBypassed = true
       },
       CacheRule {
+        $0.defaultLifetime = .seconds(1)
         $0.grace = .seconds(600)
         $0.staleIfError = .seconds(86_400)
       },
