@@ -413,9 +413,8 @@ extension CacheEngine {
       case .rule: .storedByRule
       }
     assembleIfBroken(stored, response, exchange, &outcome)
-    store(
-      stored, stored.selecting.isUnmatchable ? .storedNeverReused : reason, head, response, exchange, &outcome
-    )
+    if !exchange.candidates.isEmpty { supersede(by: stored, head, response, exchange, &outcome) }
+    outcome.storage = .store(stored, stored.selecting.isUnmatchable ? .storedNeverReused : reason)
   }
 
   /// Returns the stored responses that the origin's answer takes the place of: all that could have answered the request. None
@@ -425,7 +424,6 @@ extension CacheEngine {
   private func superseded(
     by head: HTTPResponse, _ response: ResponseFields, despite obstacle: Reason? = nil, _ exchange: Exchange
   ) -> [Int] {
-    // Most requests that get here have nothing stored.
     if exchange.candidates.isEmpty { return [] }
     switch obstacle {
     // The answer is for this request, and says nothing about those to others.
@@ -464,13 +462,13 @@ extension CacheEngine {
     if !superseded.isEmpty { outcome.removals = superseded }
   }
 
-  /// Stores a response. Those that it takes the place of without having their selecting fields are removed.
-  func store(
-    _ stored: StoredResponse, _ reason: Reason, _ head: HTTPResponse, _ response: ResponseFields,
-    _ exchange: Exchange, _ outcome: inout Outcome
+  /// Removes the responses that one takes the place of which will be stored, but for those with its selecting fields: it
+  /// replaces these in the store.
+  @inline(never)  // Most requests that get a full response have nothing stored.
+  func supersede(
+    by stored: StoredResponse, _ head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange,
+    _ outcome: inout Outcome
   ) {
-    outcome.storage = .store(stored, reason)
-    if exchange.candidates.isEmpty { return }
     let key = stored.selecting.variantKey
     let superseded = superseded(by: head, response, exchange).filter {
       exchange.candidates[$0].selecting.variantKey != key

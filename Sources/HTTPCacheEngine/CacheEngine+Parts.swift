@@ -121,11 +121,11 @@ extension CacheEngine {
     }
     guard let new = stored(from: head, part, exchange) else { return refuse(.partNotPlaced) }
     var alone = Outcome(
-      .network, reason: reason,
+      .network, reason: reason, storage: .store(new, .storedAsPart),
       assembly: ContentAssembly(
         received: part.range, candidate: nil, completeLength: part.completeLength, parts: nil,
         isCombinable: new.hasStrongValidator))
-    store(new, .storedAsPart, received, response, exchange, &alone)
+    supersede(by: new, received, response, exchange, &alone)
     // The store has one response for each set of selecting fields: this one would replace it.
     guard let candidate = rival(of: new, exchange) else { return alone }
     let existing = exchange.candidates[candidate]

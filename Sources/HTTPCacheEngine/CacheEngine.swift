@@ -102,9 +102,9 @@ public struct CacheEngine: Sendable {
     /// (default: yes), as if `Vary` nominated that field. With `public` or `s-maxage`, it answers all requests.
     ///
     /// RFC 9111 §3.5 has no such rule for a private cache: it assumes one user. An application whose user can sign out, or
-    /// type a wrong password, has several. A request with other credentials revalidates the stored response, so new
-    /// credentials of the same user cost one conditional request. A response to a request without `Authorization` answers
-    /// requests with it.
+    /// type a wrong password, has several. A request with other credentials goes to the origin, without a condition that names
+    /// the stored response: an origin with one tag for all users would confirm that of another. A response to a request without
+    /// `Authorization` answers requests with it.
     public var separatesCredentials = true
     /// What a shared cache does with a response that sets cookies (§7.3). By default, it stores the response if the
     /// origin declares it for shared caches.

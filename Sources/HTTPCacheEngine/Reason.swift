@@ -56,7 +56,8 @@ extension CacheEngine {
     case stale
     /// The stored response is stale and must be revalidated before use. (RFC 9111 §5.2.2.2)
     case staleMustRevalidate
-    /// The stored response had no freshness lifetime: neither explicit, nor heuristic of a second. (RFC 9111 §4.2.1)
+    /// The stored response had no freshness lifetime: neither explicit, nor a heuristic one of a second or more. (RFC 9111
+    /// §4.2.1)
     case noLifetime
     /// The stored response carries no-cache: it is revalidated before every use. (RFC 9111 §5.2.2.4)
     case storedNoCache
@@ -262,7 +263,7 @@ extension CacheEngine.Reason: CustomStringConvertible {
     case .noVariantMatches: ("RFC 9111 §4.1", .varyMiss, "Responses are stored for this URI, but the request does not match their Vary fields.")
     case .stale: ("RFC 9111 §4.2", .stale, "The stored response is stale.")
     case .staleMustRevalidate: ("RFC 9111 §5.2.2.2", .stale, "The stored response is stale and must be revalidated before use.")
-    case .noLifetime: ("RFC 9111 §4.2.1", .stale, "The stored response had no freshness lifetime: neither explicit, nor heuristic of a second.")
+    case .noLifetime: ("RFC 9111 §4.2.1", .stale, "The stored response had no freshness lifetime: neither explicit, nor a heuristic one of a second or more.")
     case .storedNoCache: ("RFC 9111 §5.2.2.4", .stale, "The stored response carries no-cache: it is revalidated before every use.")
     case .storedInvalidated: ("RFC 9111 §4.4", .stale, "The stored response was invalidated and must be revalidated before use.")
     case .storedUnconfirmed: ("Shared tier", .stale, "The cache cannot tell whether another node has removed the stored response: it is revalidated first.")

@@ -42,7 +42,9 @@ extension OriginExchange {
     if outcome.assembly == nil, hasRoom {
       cache.fetches.note(isShared, of: sent.lookup.key, sent.forwarding, status: response.head.status.code)
     }
-    if writer == nil, let reason = outcome.storage.reason { sent.note(.notStored, reason, refusal: refusal) }
+    if writer == nil, let reason = outcome.storage.reason {
+      sent.note(.notStored, reason, refusal: refused?.refusal)
+    }
     // Waiting requests need the origin in any case, and so do the other nodes. The end may never come: a stream of events.
     if writer == nil || (!isShared && response.body.bytes == nil) { fetch?.finish(.notShared) }
     if sent.call.localOrigin != nil, writer == nil, !isCompleted {

@@ -22,9 +22,10 @@ extension OriginExchange {
     }
     guard let destination = writer.destination(ofBody: length) else {
       // It cannot be stored, so no memory is used for it, and no request waits for it.
-      refusal = writer.refusal
-      if let refusal { sent.removeSuperseded(outcome, by: stored, at: nil, .failure(Refused(refusal))) }
-      outcome.storage = .refuse(writer.refusal.map { .init($0.reason) } ?? cache.responses.reasonWithoutPlace)
+      let refused = writer.refusal.map { Refused($0) } ?? Refused(cache.responses.reasonWithoutPlace)
+      self.refused = refused
+      sent.removeSuperseded(outcome, by: stored, at: nil, .failure(refused))
+      outcome.storage = .refuse(refused.reason)
       return nil
     }
     // Content on its way to memory is complete in flight before it is stored; a file takes its content earlier.

@@ -25,9 +25,7 @@ final class OriginExchange {
   var place: StoreKey?
   /// The number of bytes received from the network.
   var received = 0
-  /// The sizes that kept the response from being stored, if a known length did.
-  var refusal: InsertRefusal?
-  /// Why the storing was given up while the content arrived.
+  /// Why the store has no place for the response: because of its known length, or of what has arrived of its content.
   var refused: Refused?
   /// Records whether the response was stored; `nil` if it is not being stored.
   var settlement: Settlement?

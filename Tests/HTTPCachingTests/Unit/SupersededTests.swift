@@ -83,7 +83,7 @@ struct SupersededTests {
     }
   }
 
-  @Test("A transfer that breaks off replaces nothing", arguments: [false, true])
+  @Test("A transfer that ends early replaces nothing", arguments: [false, true])
   func brokenOff(onDisk: Bool) async throws {
     try await with(onDisk) { setting, _ in
       let origin = MemoryOrigin { _, number in

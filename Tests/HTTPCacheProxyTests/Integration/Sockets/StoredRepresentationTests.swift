@@ -69,7 +69,7 @@ struct StoredRepresentationTests {
           let fields = "ETag: \"1\"\r\nCache-Control: public, max-age=3600\r\nVary: \(name)\r\n"
           let value = request.components(after: "\(name): ")
           try await connection.send(
-            request.contains("If-None-Match: \"1\"")
+            request.lowercased().contains("if-none-match: \"1\"")
               ? "HTTP/1.1 304 Not Modified\r\n\(fields)\r\n" : ok("for \(value)", fields))
           return true
         }
@@ -190,7 +190,7 @@ struct StoredRepresentationTests {
 extension String {
   /// What follows a text up to the end of the line; empty without it.
   fileprivate func components(after text: String) -> String {
-    guard let start = range(of: text)?.upperBound else { return "" }
+    guard let start = range(of: text, options: .caseInsensitive)?.upperBound else { return "" }
     return String(self[start...].prefix { $0 != "\r\n" })
   }
 }
