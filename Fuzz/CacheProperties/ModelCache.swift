@@ -461,8 +461,8 @@ struct ModelCache {
     let asked = CacheControl(parsing: request.headerFields[values: .cacheControl])
     guard case .response(let head) = result, case .network = outcome.answer, request.method == .get,
       forwarding.selected != nil,
-      !isShared || request.headerFields[.authorization] == nil
-        || outcome.storage.reason != .authorizedInSharedCache, !asked.contains(.noStore)
+      !isShared || request.headerFields[.authorization] == nil || outcome.storage.reason == nil,
+      !asked.contains(.noStore)
     else { return }
     let status = head.status
     guard

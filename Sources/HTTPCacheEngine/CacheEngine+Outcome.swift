@@ -400,7 +400,7 @@ extension CacheEngine {
       arrival: exchange.arrival,
       configuration: configuration)
     {
-      refuse(obstacle, head, response, exchange, &outcome)
+      refuse(obstacle, head, response, exchange, client, &outcome)
       return
     }
     let stored = stored(from: head, status: status, response, exchange)
@@ -419,17 +419,10 @@ extension CacheEngine {
 
   /// Returns the stored responses that the origin's answer takes the place of: all that could have answered the request. None
   /// of them is suitable any more (§4.3.3), also if the answer is not stored, or is stored for other selecting fields.
-  ///
-  /// - Parameter obstacle: why the answer is not stored.
   private func superseded(
-    by head: HTTPResponse, _ response: ResponseFields, despite obstacle: Reason? = nil, _ exchange: Exchange
+    by head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange
   ) -> [Int] {
     if exchange.candidates.isEmpty { return [] }
-    switch obstacle {
-    // The answer is for this request, and says nothing about those to others.
-    case .requestNoStore, .authorizedInSharedCache, .bypassedByRule, .methodNotStored: return []
-    default: break
-    }
     switch head.status {
     case .partialContent, .rangeNotSatisfiable:
       return matching(exchange).filter {
@@ -455,10 +448,14 @@ extension CacheEngine {
   /// Refuses to store a response, which displaces stored ones as it would if it were stored.
   func refuse(
     _ obstacle: Reason, _ head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange,
-    _ outcome: inout Outcome
+    _ client: RequestFields, _ outcome: inout Outcome
   ) {
     outcome.storage = .refuse(obstacle)
-    let superseded = superseded(by: head, response, despite: obstacle, exchange)
+    // Such an answer is for this request, and says nothing about those to others.
+    let isForOne =
+      client.cacheControl.contains(.noStore) || client.hasAuthorization && configuration.kind == .shared
+      || obstacle == .bypassedByRule || obstacle == .methodNotStored
+    let superseded = isForOne ? [] : superseded(by: head, response, exchange)
     if !superseded.isEmpty { outcome.removals = superseded }
   }
 

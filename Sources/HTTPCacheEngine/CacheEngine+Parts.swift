@@ -103,7 +103,7 @@ extension CacheEngine {
     let received = head
     func refuse(_ obstacle: Reason) -> Outcome {
       var outcome = Outcome(.network, reason: reason)
-      self.refuse(obstacle, received, response, exchange, &outcome)
+      self.refuse(obstacle, received, response, exchange, client, &outcome)
       return outcome
     }
     if !exchange.forwarding.isTargetCacheable { return refuse(.targetNotCacheable) }

@@ -64,7 +64,7 @@ enum FieldRole: Sendable {
 
   private static func other(_ name: String) -> FieldRole {
     guard name.withFieldBytes({ $0.contains(UInt8(ascii: "_")) }) else {
-      return name.hasPrefix("x-forwarded-") ? .forwarding : .plain
+      return name.hasPrefix("x-forwarded") ? .forwarding : .plain
     }
     let spelled = name.replacing("_", with: "-")
     switch FieldRole(spelled) {

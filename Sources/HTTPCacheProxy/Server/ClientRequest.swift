@@ -71,36 +71,24 @@ struct ClientRequest: Sendable {
   }
 
   init(
-    _ found: consuming Fields, _ method: HTTPRequest.Method, target: String, hasFragment: Bool,
-    _ framing: Framing,
+    _ found: Fields, _ method: HTTPRequest.Method, target: String, hasFragment: Bool, _ framing: Framing,
     _ version: HTTPVersion, scheme: String, upgrade: String? = nil
   ) throws(MessageFault) {
     (self.version, self.framing, self.upgrade) = (version, framing, upgrade)
     expectsContinue = found.expectsContinue && version != .http10 && framing != .none
     forwarding = found.forwarding
-    // The response would be stored for all. In a POST, such a field names the method that the client means.
-    if found.overridesMethod, method == .get || method == .head || method.isQuery {
-      var (kept, overrides) = (HTTPFields(), HTTPFields())
-      for field in found.fields {
-        if FieldRole(field.name.canonicalName) == .methodOverride {
-          overrides.append(field)
-        } else {
-          kept.append(field)
-        }
-      }
-      (found.fields, methodOverrides) = (kept, overrides)
-    } else {
-      methodOverrides = nil
-    }
     let host = try found.host.map { given throws(MessageFault) in
       guard let host = Authority.normalized(given, scheme: scheme) else {
         throw MessageFault("Host is not a host and a port (RFC 9110 §7.2)")
       }
       return host
     }
+    // The response would be stored for all. In a POST, such a field names the method that the client means.
+    let hasOverrides = found.overridesMethod && (method == .get || method == .head || method.isQuery)
+    methodOverrides = hasOverrides ? found.methodOverrides : nil
     request = HTTPRequest(
       method: method, scheme: scheme, authority: host ?? "", path: target,
-      headerFields: found.fields)
+      headerFields: hasOverrides ? found.otherFields : found.fields)
     // TE concerns one connection, and this field is for the next one (RFC 9110 §10.1.4).
     if found.acceptsTrailers { request.headerFields[.te] = "trailers" }
     if let maxForwards = found.maxForwards { try setMaxForwards(maxForwards) }
@@ -121,6 +109,14 @@ struct ClientRequest: Sendable {
     private(set) var overridesMethod = false
     /// The values of `Upgrade`.
     private(set) var protocols: [String] = []
+
+    /// The ``fields`` that name another method.
+    var methodOverrides: HTTPFields { HTTPFields(fields.filter(Self.isMethodOverride)) }
+    var otherFields: HTTPFields { HTTPFields(fields.filter { !Self.isMethodOverride($0) }) }
+
+    private static func isMethodOverride(_ field: HTTPField) -> Bool {
+      FieldRole(field.name.canonicalName) == .methodOverride
+    }
 
     init() { fields.reserveCapacity(16) }
 

@@ -45,9 +45,11 @@ extension OriginExchange {
     if writer == nil, let reason = outcome.storage.reason {
       sent.note(.notStored, reason, refusal: refused?.refusal)
     }
+    let isLocal = sent.call.localOrigin != nil && writer == nil && !isCompleted
+    if writer == nil, isLocal || response.body.bytes != nil || fetch?.hasLeader != true { removeSuperseded() }
     // Waiting requests need the origin in any case, and so do the other nodes. The end may never come: a stream of events.
     if writer == nil || (!isShared && response.body.bytes == nil) { fetch?.finish(.notShared) }
-    if sent.call.localOrigin != nil, writer == nil, !isCompleted {
+    if isLocal {
       answer = head()
       answer?.isPassedThrough = true
       return .whole([], nil)
@@ -166,10 +168,20 @@ extension OriginExchange {
     var entry: EntryID?
     if let writer = transfer.takeWriter() {
       entry = await publishing { await conclude(writer) }
-    } else if let refused, case .store(let stored, _) = outcome.storage {
-      sent.removeSuperseded(outcome, by: stored, at: nil, .failure(refused))
+    } else {
+      removeSuperseded()
     }
     transfer.finish(.success(()), entry: transfer.hasLaggards ? self.body(of: entry) : nil)
+  }
+
+  /// Removes what a response takes the place of that is not stored: when its content has arrived, or at once if nothing here waits
+  /// for that. A transfer that ends early takes no place. Called before the leader sees the end.
+  private func removeSuperseded() {
+    if let refused, let replacement {
+      sent.removeSuperseded(outcome, by: replacement, at: nil, .failure(refused))
+    } else if case .refuse = outcome.storage {
+      sent.remove(outcome.removals)
+    }
   }
 
   /// Passes a chunk to the store and to the readers.

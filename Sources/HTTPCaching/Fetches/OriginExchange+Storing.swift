@@ -9,6 +9,7 @@ extension OriginExchange {
   /// Opens the writer for a response that will be stored; returns `nil` and updates the outcome if it is not.
   func openWriter() -> EntryWriter? {
     guard case .store(let stored, _) = outcome.storage else { return nil }
+    replacement = stored
     let lookup = sent.lookup
     guard let (place, writer) = makeWriter(stored, lookup, length: length) else {
       outcome.storage = .refuse(
@@ -24,7 +25,6 @@ extension OriginExchange {
       // It cannot be stored, so no memory is used for it, and no request waits for it.
       let refused = writer.refusal.map { Refused($0) } ?? Refused(cache.responses.reasonWithoutPlace)
       self.refused = refused
-      sent.removeSuperseded(outcome, by: stored, at: nil, .failure(refused))
       outcome.storage = .refuse(refused.reason)
       return nil
     }
@@ -236,8 +236,8 @@ extension OriginExchange {
   /// request was sent.
   ///
   /// A part gives way to any response, because that may be complete. A complete response gives way to a more recent
-  /// one, because a cache uses the most recent (§4). Responses stored before the request do not count: with a wrong
-  /// date one could stay forever.
+  /// one, because a cache uses the most recent (§4); of those made in the same second, to the one that arrived last.
+  /// Responses stored before the request do not count: with a wrong date one could stay forever.
   private func overtaking(
     _ stored: StoredResponse, _ lookup: Lookup
   ) -> @Sendable (StoredEntry) -> Bool {
@@ -245,9 +245,10 @@ extension OriginExchange {
     return { entry in
       if known.contains(entry.id) { return false }
       if stored.parts != nil { return true }
-      var date: Timestamp?
-      entry.withMetadata { date = StoredResponse(decoding: $0)?.facts.date }
-      return date.map { $0 > stored.facts.date } ?? false
+      var other: ReuseFacts?
+      entry.withMetadata { other = StoredResponse(decoding: $0)?.facts }
+      return other.map { ($0.date, $0.responseTime) > (stored.facts.date, stored.facts.responseTime) }
+        ?? false
     }
   }
 

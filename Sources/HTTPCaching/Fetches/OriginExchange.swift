@@ -27,6 +27,8 @@ final class OriginExchange {
   var received = 0
   /// Why the store has no place for the response: because of its known length, or of what has arrived of its content.
   var refused: Refused?
+  /// The response as it was to be stored.
+  var replacement: StoredResponse?
   /// Records whether the response was stored; `nil` if it is not being stored.
   var settlement: Settlement?
   /// The memory reserved for its content in flight, in bytes.
@@ -57,7 +59,10 @@ final class OriginExchange {
     let isOwnInvalidation =
       !outcome.invalidations.isEmpty
       && !cache.responses.isRemoved(key, outcome.scopes(under: key), since: sent.tokens.key)
-    isUpdated = sent.apply(outcome, under: fetch?.lease)
+    var changes = outcome
+    // See `removeSuperseded()`.
+    if case .network = outcome.answer { changes.removals = [] }
+    isUpdated = sent.apply(changes, under: fetch?.lease)
     // The response to a POST may replace what the POST invalidates (RFC 9110 §9.3.3), but not what others have
     // invalidated since.
     if isOwnInvalidation { sent = sent.with() }

@@ -85,7 +85,7 @@ extension SentRequest {
   }
 
   /// Removes single variants. For other caches, that is a removal of the target.
-  private func remove(_ candidates: [Int]) {
+  func remove(_ candidates: [Int]) {
     if candidates.isEmpty { return }
     let removal = TargetURI(request).map { target in
       Removal(

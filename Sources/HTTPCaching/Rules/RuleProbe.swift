@@ -267,13 +267,20 @@ enum RulePath {
   /// and parameters of segments. A backslash counts as a slash.
   static func resolved(_ path: Span<UInt8>) -> [UInt8] { resolved(decoded(path) { _ in true }) }
 
-  /// Returns two more forms, in which rules that restrict may match: in lower case, and up to an encoded NUL, at which programs
-  /// in C end a text. In the second one, escapes are decoded twice, as an origin behind another proxy may do.
+  /// Returns two more forms, in which rules that restrict may match: in lower case, up to an encoded NUL, question mark or number
+  /// sign, and without blanks and control characters at the end. Programs in C end a text at NUL, a proxy that passes on a decoded
+  /// path makes a query of the rest, and `$` in a regular expression matches before a line break. In the second one, escapes are
+  /// decoded twice, as an origin behind another proxy may do.
   static func loose(_ path: Span<UInt8>) -> [[UInt8]] {
     let once = decoded(path) { _ in true }
     let twice = decoded(once.span, endsAtQuery: false) { _ in true }
-    return (once == twice ? [once] : [once, twice]).map {
-      lowercasedASCII(resolved(Array($0.prefix { $0 != 0 })).span)
+    return (once == twice ? [once] : [once, twice]).map { form in
+      var form = form
+      if let end = form.firstIndex(where: { $0 == 0 || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }) {
+        form.removeSubrange(end...)
+      }
+      while let last = form.last, last <= 0x20 || last == 0x7F { form.removeLast() }
+      return lowercasedASCII(resolved(form.span).span)
     }
   }
 

@@ -12,7 +12,7 @@ struct ForwarderTests {
     "Names with underscores count as forwarding fields, because CGI does not distinguish them",
     arguments: [
       ("x_forwarded_host", true), ("x-forwarded_for", true), ("x_real_ip", true), ("x-forwarded-port", true),
-      ("x-forwarded", true), ("x_forwarded", true),
+      ("x-forwarded", true), ("x_forwarded", true), ("x-forwardedfor", true), ("x_forwardedproto", true),
       ("x_other", false), ("x-forward", false), ("x", false), ("", false), ("y_forwarded_for", false),
     ])
   func underscores(name: String, tells: Bool) {

@@ -233,10 +233,14 @@ struct RuleTests {
         "/private%252f", "/%2570rivate",
         "/Private", "/PRIVATE/", "/private?a", "/Private/?a", "/%50rivate", "/pRIVATE;a=1",
         "/a/..%2fPrivate%2f",
+        "/private%0a", "/Private%0D%0A", "/private%20", "/private%09%00x", "/private%7f", "/private%3fx",
+        "/private%23x",
+        "/private%253fx", "/private/%3f/../x",
       ]
     ),
     ("/private/", ["/private", "/private/", "/PRIVATE", "/private.", "/private%00"]),
     ("/Private", ["/private", "/Private", "/private/", "/Private;a"]),
+    ("/my%20account", ["/my%20account", "/My%20Account", "/MY%2520ACCOUNT/", "/My%20account%20"]),
     ("/", ["/", "//", "/.", "/%00", "/..", "/?a"]),
     (
       "/account/*",

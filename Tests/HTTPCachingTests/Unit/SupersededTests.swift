@@ -83,15 +83,18 @@ struct SupersededTests {
     }
   }
 
-  @Test("A transfer that ends early replaces nothing", arguments: [false, true])
-  func brokenOff(onDisk: Bool) async throws {
+  @Test(
+    "A transfer that ends early replaces nothing, whether its response is to be stored or not",
+    arguments: [false, true],
+    [(404, "max-age=60"), (404, "no-store"), (200, "no-store"), (200, "max-age=60")])
+  func brokenOff(onDisk: Bool, row: (status: Int, cacheControl: String)) async throws {
     try await with(onDisk) { setting, _ in
       let origin = MemoryOrigin { _, number in
         guard number > 1 else {
           return .ok("old", [.cacheControl: "max-age=3600", .vary: "Accept-Encoding", .eTag: "\"1\""])
         }
-        var response = TransportResponse.ok("new", [.cacheControl: "max-age=60"])
-        response.head.status = .notFound
+        var response = TransportResponse.ok("new", [.cacheControl: row.cacheControl])
+        response.head.status = HTTPResponse.Status(code: row.status)
         return Self.arriving(.brokenOff, response)
       }
       _ = try await setting.get(from: origin)
@@ -99,6 +102,27 @@ struct SupersededTests {
         try await setting.get(from: origin, fields: [.cacheControl: "no-cache"])
       }
       #expect(try await setting.get(from: origin).text == "old")
+      setting.cache.close()
+    }
+  }
+
+  @Test(
+    "What is validated in the background gives way to an answer that is not stored", arguments: [false, true])
+  func inBackground(onDisk: Bool) async throws {
+    try await with(onDisk) { setting, _ in
+      let origin = MemoryOrigin { _, number in
+        if number == 1 {
+          return .ok("old", [.cacheControl: "max-age=1, stale-while-revalidate=60", .eTag: "\"1\""])
+        }
+        var response = TransportResponse.ok("new", [.cacheControl: "no-store"])
+        response.head.status = .notFound
+        return Self.arriving(.inChunks, response)
+      }
+      _ = try await setting.get(from: origin)
+      setting.clock.advance(seconds: 2)
+      #expect(try await setting.get(from: origin).text == "old")
+      try await setting.cache.fetches.emptied()
+      #expect(try await setting.get(from: origin).text == "new")
       setting.cache.close()
     }
   }
