@@ -169,8 +169,8 @@ extension CacheEngine {
     /// Positions of stored responses that the origin's response takes the place of (RFC 9111 §4.3.3): it is not stored, or
     /// for other selecting fields.
     ///
-    /// If the response is stored, remove them when it is complete: a transfer that ends early takes no place. Otherwise remove
-    /// them before the client gets the response.
+    /// If the client gets the origin's response, remove them when that is complete, before the client gets its end: a transfer
+    /// that ends early takes no place. Otherwise remove them before the client gets the answer.
     public var removals: [Int] {
       get { changes.removals }
       set { changes.removals = newValue }
