@@ -459,8 +459,8 @@ extension CacheEngine {
     if !superseded.isEmpty { outcome.removals = superseded }
   }
 
-  /// Removes the responses that one takes the place of which will be stored, but for those with its selecting fields: it
-  /// replaces these in the store.
+  /// Removes the responses that a new one replaces. Those with its own selecting fields are left out: the store replaces them
+  /// when it inserts the new one.
   @inline(never)  // Most requests that get a full response have nothing stored.
   func supersede(
     by stored: StoredResponse, _ head: HTTPResponse, _ response: ResponseFields, _ exchange: Exchange,

@@ -174,8 +174,8 @@ extension OriginExchange {
     transfer.finish(.success(()), entry: transfer.hasLaggards ? self.body(of: entry) : nil)
   }
 
-  /// Removes what a response takes the place of that is not stored: when its content has arrived, or at once if nothing here waits
-  /// for that. A transfer that ends early takes no place. Called before the leader sees the end.
+  /// Removes the stored responses that this one replaces, if it is not stored itself. Called before the leader sees the end of the
+  /// content, or at once if nothing here waits for that: a transfer that ends early replaces nothing.
   private func removeSuperseded() {
     if let refused, let replacement {
       sent.removeSuperseded(outcome, by: replacement, at: nil, .failure(refused))

@@ -8,8 +8,8 @@ import HTTPCacheStore
 extension SentRequest {
   // MARK: - Changes to the store
 
-  /// Updates and removes stored responses as the outcome requires, before a client sees the response. What a response takes
-  /// the place of that is to be stored is removed when it is stored.
+  /// Updates and removes stored responses as the outcome requires, before a client sees the response. If the response is to
+  /// be stored, what it replaces is removed later, when it is complete.
   ///
   /// - Parameter lease: the lease of the shared tier under which the request was sent.
   /// - Returns: whether a stored response was updated.

@@ -135,8 +135,8 @@ extension CacheRule {
     public var hosts: [String] = []
     /// Paths without the query: `/about`, `/static/*` for all that begin so, or `/*/feed` with `*` for any text. A path is
     /// compared after percent-decoding, and without `.` segments and repeated slashes, as origins read it. The settings that
-    /// keep responses from others, such as ``CacheRule/isBypassed`` and ``CacheRule/keyFields``, ignore the case of letters, and
-    /// slashes and dots at the end.
+    /// keep responses from others, such as ``CacheRule/isBypassed`` and ``CacheRule/keyFields``, ignore the case of letters,
+    /// slashes, dots and blanks at the end, and what follows an encoded NUL, `?` or `#`.
     public var paths: [String] = []
     /// Methods.
     public var methods: [String] = []

@@ -581,16 +581,17 @@ struct ValidationTests {
       ("Cache-Control: no-store", "X: y", .private, false),
       ("Authorization: Basic x", "ETag: \"a\"", .shared, false),
       ("Authorization: Basic x", "ETag: \"a\"", .private, true),
-    ] as [(String, String, CacheEngine.Configuration.Kind, Bool)])
+    ] as [(String, String, CacheEngine.Configuration.Kind, Bool)],
+    // What is not stored for another reason says as little about the responses to others.
+    [(404, "max-age=60"), (404, "no-store"), (200, "no-store"), (302, "private, no-store")])
   func supersededForOne(
-    line: String, validator: String, kind: CacheEngine.Configuration.Kind, isRemoved: Bool
-  )
-    throws
-  {
-    let engine = CacheEngine.of(kind)
+    row: (line: String, validator: String, kind: CacheEngine.Configuration.Kind, isRemoved: Bool),
+    answer: (status: Int, cacheControl: String)
+  ) throws {
     let outcome = try validate(
-      [try stored(validator)], response(404, "Cache-Control: max-age=60"), request(line), engine: engine)
-    #expect(outcome.removals == (isRemoved ? [0] : []))
+      [try stored(row.validator)], response(answer.status, "Cache-Control: \(answer.cacheControl)"),
+      request(row.line), engine: CacheEngine.of(row.kind))
+    #expect(outcome.removals == (row.isRemoved ? [0] : []))
   }
 
   @Test(
