@@ -120,19 +120,23 @@ extension ClientConnection {
   // MARK: - Time
 
   private func closeLater(_ context: ChannelHandlerContext) {
-    timer?.cancel()
     let channel = context.channel
-    timer = context.eventLoop.scheduleTask(in: ClientConnectionStateMachine.lingering) {
-      channel.close(promise: nil)
-    }
+    setTimer(context, at: now + ClientConnectionStateMachine.lingering) { channel.close(promise: nil) }
   }
 
   private func armTimer(_ context: ChannelHandlerContext, at deadline: NIODeadline) {
-    timer?.cancel()
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    timer = context.eventLoop.scheduleTask(deadline: deadline) {
+    setTimer(context, at: deadline) {
       if let context = bound.value.channelContext { bound.value.checkTime(context) }
     }
+  }
+
+  private func setTimer(
+    _ context: ChannelHandlerContext, at deadline: NIODeadline, _ body: @escaping @Sendable () -> Void
+  ) {
+    timer?.cancel()
+    // A write that fails may have closed the channel meanwhile.
+    timer = context.channel.isActive ? context.eventLoop.scheduleTask(deadline: deadline, body) : nil
   }
 
   /// Performs the action that is due, and sets the timer.

@@ -129,7 +129,8 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     channelContext = context
     let bound = NIOLoopBound(self, eventLoop: loop)
     unread.onExcess = { bound.value.lookAtUnreadLater() }
-    checkTime()
+    // The client may have left before it has the settings.
+    if context.channel.isActive { checkTime() }
   }
 
   func handlerRemoved(context: ChannelHandlerContext) {
@@ -259,6 +260,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     switch action {
     case .none: break
     case .armTimer(let deadline):
+      guard channelContext.channel.isActive else { break }
       timer?.cancel()
       let bound = NIOLoopBound(self, eventLoop: loop)
       timer = loop.scheduleTask(deadline: deadline) { bound.value.checkTime() }

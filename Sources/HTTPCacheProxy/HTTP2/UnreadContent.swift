@@ -89,6 +89,15 @@ final class UnreadContent: ChannelInboundHandler {
     if isExcessive || others > limit { onExcess() }
   }
 
+  /// Ends a read that the channel has closed in, of which NIO reports no end. Until then `NIOHTTP2Handler` keeps the streams that have
+  /// got frames, forever, and with them all that belongs to the connection.
+  func channelInactive(context: ChannelHandlerContext) {
+    context.fireChannelInactive()
+    // After the read. The channel removes its handlers later.
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    context.eventLoop.execute { bound.value.fireChannelReadComplete() }
+  }
+
   /// Begins a frame whose header has come.
   private func begin() {
     left = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])

@@ -273,6 +273,8 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
     _ client: Client, _ service: ClientConnection.Service, _ version: HTTPVersion, _ channel: any Channel,
     isAtSocket: Bool
   ) {
+    // A handler that is added may write. If that fails, the channel reads what is left, and must not find the phase before.
+    phase = .over(nil)
     do {
       let connection = try install(channel, client, service, version, isAtSocket)
       connection.place = place
@@ -280,7 +282,6 @@ final class ConnectionOpening: ChannelInboundHandler, RemovableChannelHandler, T
       // The proxy has stopped meanwhile.
       if context.isDraining.load(ordering: .relaxed) { connection.drain(isPatient: true) }
     } catch {
-      phase = .over(nil)
       channel.close(promise: nil)
     }
     // This opening leaves the channel, and does not see its end.
