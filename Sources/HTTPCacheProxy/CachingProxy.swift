@@ -93,7 +93,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     self.lookup = lookup
     (self.predecessor, self.onReplacement) = (predecessor, onReplacement)
     self.configuration = configuration
-    settings = CurrentConfiguration(configuration)
+    settings = CurrentConfiguration(configuration, predecessor?.pseudonym ?? Pseudonym())
     self.cache = cache
     self.eventLoopGroup = eventLoopGroup
     self.logger = logger
@@ -190,7 +190,7 @@ public final class CachingProxy: ServiceLifecycle.Service {
     let ports = ClientPorts(
       context: context, connections: connections, group: group, predecessor: predecessor)
     let administration = AdminServer(context)
-    let successors = Successors(cache, logger) { [onReplacement, stopSignal] process in
+    let successors = Successors(cache, settings.pseudonym, logger) { [onReplacement, stopSignal] process in
       onReplacement(process)
       stopSignal.yield()
     }
@@ -441,10 +441,15 @@ public final class CachingProxy: ServiceLifecycle.Service {
     try CurrentConfiguration.checkFiles(configuration)
   }
 
+  /// The name of the proxy in the `Via` of its requests.
+  package var pseudonym: String { settings.pseudonym.text(configuration.name) }
+
   /// Returns a socket for a process that is started to take the place of this one; `nil` if the proxy does not serve. Close it
   /// when the process has it.
-  package func inviteSuccessor() async throws -> CInt? {
-    try await successors.withLock { $0 }?.invite()
+  ///
+  /// - Parameter time: the time that the process has to answer.
+  package func inviteSuccessor(within time: Duration = .seconds(30)) async throws -> CInt? {
+    try await successors.withLock { $0 }?.invite(within: time.timeAmount)
   }
 
   /// Whether this process has left its directory to another one, which has taken its place, or failed to.

@@ -28,9 +28,11 @@ final class CurrentConfiguration: Sendable {
     var onChange: [@Sendable (ProxyConfiguration) -> Void] = []
   }
 
+  let pseudonym: Pseudonym
   private let state: Mutex<State>
 
-  init(_ configuration: ProxyConfiguration) {
+  init(_ configuration: ProxyConfiguration, _ pseudonym: Pseudonym = Pseudonym()) {
+    self.pseudonym = pseudonym
     state = Mutex(State(value: configuration))
   }
 
@@ -53,8 +55,9 @@ final class CurrentConfiguration: Sendable {
         return (
           site,
           OriginSettings(
-            origin: site.origin, host: site.host, heads: state.value.limits.head, name: state.value.name,
-            encryption: encryption.plain, tunnelEncryption: encryption.tunnels)
+            origin: site.origin, host: site.host, heads: state.value.limits.head,
+            pseudonym: pseudonym.text(state.value.name), encryption: encryption.plain,
+            tunnelEncryption: encryption.tunnels)
         )
       }
     }

@@ -10,8 +10,8 @@ struct OriginSettings: Sendable {
   /// The value of `Host` for requests of the proxy itself; `nil` for that of a server.
   var host: String?
   var heads: ProxyConfiguration.HeadLimits
-  /// The name of the proxy in `Via`.
-  var name: String
+  /// The name of the proxy in `Via`; see ``Pseudonym``.
+  var pseudonym: String
   /// What encrypts new connections; `nil` if nothing does.
   var encryption: ClientContext?
   /// That of connections which become tunnels, which HTTP/2 does not have.

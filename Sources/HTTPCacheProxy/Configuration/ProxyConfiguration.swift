@@ -91,7 +91,8 @@ public struct ProxyConfiguration: Sendable {
     }
   }
   var clientScheme: String { scheme ?? (tls == nil ? "http" : "https") }
-  /// The name of the proxy in `Via` and `Proxy-Status`: a token.
+  /// The name of the proxy in `Via` and `Proxy-Status`: a token. In the `Via` of requests, a random number follows it, by which the
+  /// proxy recognises requests that come back: they get 508 (RFC 9110 §7.6.3).
   public var name = "httpcache"
   /// Where to listen for requests for metrics, status and purging: an address, or a socket in the file system; off by default.
   public var admin: ProxyConfiguration.Endpoint?

@@ -26,6 +26,8 @@ enum FieldRole: Sendable {
   case forwarding
   /// A field that names another method than that of the request, such as `X-HTTP-Method-Override`.
   case methodOverride
+  /// The proxies that a request has passed (RFC 9110 §7.6.3).
+  case via
   /// A field whose name has underscores where a field that the proxy sets or removes has hyphens, such as
   /// `Content_Length`: CGI and similar interfaces do not distinguish them.
   case lookalike
@@ -39,6 +41,7 @@ enum FieldRole: Sendable {
       case (14, "content-length"): .contentLength
       case (17, "transfer-encoding"): .transferEncoding
       case (2, "te"): .te
+      case (3, "via"): .via
       case (6, "expect"): .expect
       case (12, "max-forwards"): .maxForwards
       case (10, "keep-alive"), (16, "proxy-connection"), (14, "http2-settings"): .hop

@@ -7,7 +7,7 @@ extension HTTPResponse.Status {
   /// Makes a status with the reason phrase of its code, which HTTP/2 does not have; an unknown code has an empty one.
   init(standard code: Int) { self.init(code: code, reasonPhrase: Self.phrases[code] ?? "") }
 
-  /// RFC 9110 §15; RFC 8297, RFC 6585, RFC 8470, RFC 7725, RFC 4918.
+  /// RFC 9110 §15; RFC 8297, RFC 6585, RFC 8470, RFC 7725, RFC 4918, RFC 5842.
   private static let phrases = [
     100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints", 200: "OK",
     201: "Created",
@@ -25,6 +25,7 @@ extension HTTPResponse.Status {
     429: "Too Many Requests", 431: "Request Header Fields Too Large", 451: "Unavailable For Legal Reasons",
     500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
     504: "Gateway Timeout", 505: "HTTP Version Not Supported", 507: "Insufficient Storage",
+    508: "Loop Detected",
     511: "Network Authentication Required",
   ]
 }

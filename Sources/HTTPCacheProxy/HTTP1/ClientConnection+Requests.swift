@@ -89,7 +89,7 @@ extension ClientConnection {
     // Reading the limit takes a lock.
     let limit = request.framing == .none ? 0 : self.context.settings.value.limits.requestBytes
     do throws(MessageFault) {
-      if service == .answers { try request.checkSite() }
+      if service == .answers { try self.context.check(request) }
       let answerer = try machine.requestReceived(
         Exchange.Request(request, service), contentLimit: limit,
         isStopping: self.context.isDraining.load(ordering: .relaxed))

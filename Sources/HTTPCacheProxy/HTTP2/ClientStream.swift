@@ -172,7 +172,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     connection.siteFinder.assign(&request, setsAuthority: false)
     connection.forwarder.nameClient(of: &request, self.context)
     do throws(MessageFault) {
-      try request.checkSite()
+      try self.context.check(request)
       if request.framing != .none, self.context.cache.transit.allowance(upTo: 1) == 0 {
         throw MessageFault(503, "the proxy has no memory for the content of the request")
       }

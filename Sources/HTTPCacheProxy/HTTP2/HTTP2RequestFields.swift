@@ -30,7 +30,7 @@ enum HTTP2RequestFields {
         fields.add(name: name, value: "\(length)", indexing: .nonIndexable)
       // §8.2.2.
       case .te: if field.value.lowercasedASCII == "trailers" { fields.add(name: name, value: "trailers") }
-      case .plain, .maxForwards, .forwarding, .methodOverride:
+      case .plain, .via, .maxForwards, .forwarding, .methodOverride:
         fields.add(name: name, value: field.value, indexing: .ofRequest(name))
       }
     }

@@ -18,6 +18,8 @@ struct ClientRequest: Sendable {
   private(set) var maxForwards: Int?
   /// The protocols that the origin may switch to (RFC 9110 §7.8); `nil` if the request asks for no other protocol.
   private(set) var upgrade: String?
+  /// Whether the request has passed another proxy, or this one.
+  let hasVia: Bool
   /// Fields that name the client, host or URL, as received: ``Forwarder`` evaluates them.
   let forwarding: HTTPFields?
   /// Fields that name another method, and were removed; `nil` without any.
@@ -76,7 +78,7 @@ struct ClientRequest: Sendable {
   ) throws(MessageFault) {
     (self.version, self.framing, self.upgrade) = (version, framing, upgrade)
     expectsContinue = found.expectsContinue && version != .http10 && framing != .none
-    forwarding = found.forwarding
+    (forwarding, hasVia) = (found.forwarding, found.hasVia)
     let host = try found.host.map { given throws(MessageFault) in
       guard let host = Authority.normalized(given, scheme: scheme) else {
         throw MessageFault("Host is not a host and a port (RFC 9110 §7.2)")
@@ -107,6 +109,7 @@ struct ClientRequest: Sendable {
     private(set) var maxForwards: HTTPField?
     private(set) var forwarding: HTTPFields?
     private(set) var overridesMethod = false
+    private(set) var hasVia = false
     /// The values of `Upgrade`.
     private(set) var protocols: [String] = []
 
@@ -123,6 +126,9 @@ struct ClientRequest: Sendable {
     mutating func add(_ field: HTTPField, _ role: FieldRole) throws(MessageFault) {
       switch role {
       case .plain: fields.append(field)
+      case .via:
+        hasVia = true
+        fields.append(field)
       case .host:
         guard host == nil else { throw MessageFault("the request has more than one Host (RFC 9112 §3.2)") }
         host = field.value

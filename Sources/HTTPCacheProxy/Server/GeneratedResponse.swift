@@ -29,7 +29,8 @@ enum GeneratedResponse {
     case let fault as MessageFault:
       text(
         fault.status, "\(fault.status): \(fault.reason).",
-        proxyStatus: fault.status == 503 ? internalError : nil)
+        proxyStatus: fault.status == 503
+          ? internalError : fault.status == 508 ? "\(name); error=proxy_loop_detected" : nil)
     default: text(502, "502: the proxy failed.", proxyStatus: internalError)
     }
   }

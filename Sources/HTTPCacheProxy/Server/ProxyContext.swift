@@ -22,6 +22,8 @@ final class ProxyContext: Sendable {
   let logger: Logger
   /// Logs when there are too many requests of HTTP/2.
   let streamLog: FailureLog
+  /// Logs that requests have come back.
+  private let loopLog: FailureLog
   /// The access log, if there is one.
   let accessLog: AccessLog?
   /// Whether the proxy is stopping: it finishes requests in flight, and begins no more.
@@ -43,6 +45,7 @@ final class ProxyContext: Sendable {
     self.logger = logger
     self.accessLog = accessLog
     streamLog = FailureLog(logger, recovery: "there is room for requests of HTTP/2 again")
+    loopLog = FailureLog(logger, recovery: "")
     scheme = configuration.clientScheme
     let sites = ServedSites(
       settings,
@@ -63,6 +66,18 @@ final class ProxyContext: Sendable {
       ? "removed a field that names another method from a GET, HEAD or QUERY"
       : "removed a field about the client; if a proxy in front sets it, add its address to --trust, and the field to --trust-field"
     logger.notice(reason, metadata: ["field": "\(name)"])
+  }
+
+  /// Throws ``MessageFault`` if the request cannot go to an origin: it is for no site, or has come back.
+  func check(_ request: ClientRequest) throws(MessageFault) {
+    try request.checkSite()
+    guard request.hasVia, settings.pseudonym.isIn(request.request.headerFields) else { return }
+    let site = site(of: request).name
+    loopLog.failed(
+      "loop \(site)",
+      "a request has come back: the origin\(site.isEmpty ? "" : " of the site \(site)") leads to this proxy; correct its address"
+    )
+    throw MessageFault(508, "the request has passed this proxy before (RFC 9110 §7.6)")
   }
 
   /// The site of a request.

@@ -67,7 +67,7 @@ final class ServedSites: Sendable {
     _ settings: CurrentConfiguration, _ surroundings: ServedSite.Surroundings, unassigned: SiteStatistics
   ) {
     (self.settings, self.surroundings) = (settings, surroundings)
-    let nothing = OriginSettings(origin: .init([]), heads: .init(), name: settings.value.name)
+    let nothing = OriginSettings(origin: .init([]), heads: .init(), pseudonym: "")
     let nowhere = ServedSite("", nothing, surroundings, statistics: unassigned)
     self.nowhere = nowhere
     state = Mutex(State(table: Table([], SiteTable(), authorities: [], nowhere: nowhere)))

@@ -27,6 +27,8 @@ package final class Predecessor: Sendable {
 
   /// The number of its process.
   package let process: Int32
+  /// Its pseudonym, if it has sent one.
+  let pseudonym: Pseudonym?
   private let link: SuccessionLink
   /// Its listening sockets that this process has not taken.
   private let sockets: Mutex<[ListeningSocket.Name: Sockets]>
@@ -42,9 +44,9 @@ package final class Predecessor: Sendable {
   /// Whether it has left the directory that this process opens.
   package var hasLeftDirectory: Bool { hasLeft.load(ordering: .relaxed) }
 
-  private init(_ process: Int32, _ link: SuccessionLink, _ sockets: [ListeningSocket.Name: [CInt]]) {
-    (self.process, self.link) = (process, link)
-    self.sockets = Mutex(sockets.mapValues { Sockets(descriptors: $0) })
+  private init(_ found: Found, _ link: SuccessionLink) {
+    (process, pseudonym, self.link) = (found.process, found.pseudonym, link)
+    sockets = Mutex(found.sockets.mapValues { Sockets(descriptors: $0) })
   }
 
   deinit { close() }
@@ -84,26 +86,30 @@ package final class Predecessor: Sendable {
   }
 
   private convenience init(_ found: Found) async throws {
-    let (descriptor, process, sockets) = found
     do {
       let link = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        .withConnectedSocket(descriptor) { channel in
+        .withConnectedSocket(found.descriptor) { channel in
           channel.eventLoop.makeCompletedFuture { try SuccessionLink(channel) }
         }
-      self.init(process, link, sockets)
+      self.init(found, link)
     } catch {
-      for socket in sockets.values.joined() { closeDescriptor(socket) }
+      for socket in found.sockets.values.joined() { closeDescriptor(socket) }
       throw error
     }
   }
 
-  private typealias Found = (descriptor: CInt, process: Int32, sockets: [ListeningSocket.Name: [CInt]])
+  private struct Found {
+    var descriptor: CInt
+    var process: Int32 = 0
+    var pseudonym: Pseudonym?
+    var sockets: [ListeningSocket.Name: [CInt]] = [:]
+  }
 
   /// Blocks until the process has answered.
   ///
   /// - Parameter path: what an error calls the process.
   private static func meet(_ descriptor: CInt, _ path: String) throws -> Found {
-    var sockets: [ListeningSocket.Name: [CInt]] = [:]
+    var found = Found(descriptor: descriptor)
     do {
       var time = timeval(tv_sec: Self.patience, tv_usec: 0)
       setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
@@ -112,15 +118,19 @@ package final class Predecessor: Sendable {
       while true {
         let (message, socket) = try receive(descriptor, path)
         switch (message, socket) {
-        case (.socket(let name), let socket?): sockets[ListeningSocket.Name(name), default: []].append(socket)
-        case (.sockets(let process), nil): return (descriptor, process, sockets)
+        case (.socket(let name), let socket?):
+          found.sockets[ListeningSocket.Name(name), default: []].append(socket)
+        case (.pseudonym(let mark), nil): found.pseudonym = Pseudonym(mark: mark)
+        case (.sockets(let process), nil):
+          found.process = process
+          return found
         case (.refused(let reason), _): throw Fault(description: "\(path): \(reason)")
         case (_, let socket):
           if let socket { closeDescriptor(socket) }
         }
       }
     } catch {
-      for socket in sockets.values.joined() { closeDescriptor(socket) }
+      for socket in found.sockets.values.joined() { closeDescriptor(socket) }
       closeDescriptor(descriptor)
       throw error
     }

@@ -10,6 +10,8 @@ enum SuccessionMessage: Hashable, Sendable {
   case hello(version: UInt8, process: Int32)
   /// A listening socket, whose descriptor comes with the message.
   case socket(String)
+  /// The mark of the ``Pseudonym``. Before 0.2, processes do not send it, and ignore it.
+  case pseudonym(String)
   /// The end of the sockets, and the number of the predecessor's process (4 bytes).
   case sockets(process: Int32)
   /// The predecessor cannot be replaced now, and why.
@@ -49,6 +51,7 @@ enum SuccessionMessage: Hashable, Sendable {
     case .serving: 9
     case .removal: 10
     case .applied: 11
+    case .pseudonym: 12
     }
   }
 
@@ -56,7 +59,8 @@ enum SuccessionMessage: Hashable, Sendable {
     switch self {
     case .hello(let version, let process): [version] + Self.bytes(process)
     case .sockets(let process): Self.bytes(process)
-    case .socket(let text), .refused(let text), .release(let text): Array(text.utf8)
+    case .socket(let text), .refused(let text), .release(let text), .pseudonym(let text):
+      Array(text.utf8)
     case .released, .opening, .paused, .serving: []
     case .removal(let number, let payload): Self.bytes(number) + payload
     case .applied(let number): Self.bytes(number)
@@ -100,6 +104,7 @@ enum SuccessionMessage: Hashable, Sendable {
     case 11:
       guard let number = Self.number(content[...], as: UInt64.self) else { return nil }
       self = .applied(number)
+    case 12: self = .pseudonym(String(decoding: content, as: UTF8.self))
     default: return nil
     }
   }

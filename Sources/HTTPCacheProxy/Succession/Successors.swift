@@ -21,6 +21,8 @@ final class Successors: Sendable {
   private enum Phase {
     /// No other process has the sockets.
     case none
+    /// One was started, and has said nothing yet.
+    case invited(SuccessionLink)
     /// One has the sockets.
     case offered(SuccessionLink)
     /// One has ended before it served, and this process takes back what it has paused.
@@ -44,13 +46,18 @@ final class Successors: Sendable {
   }
 
   private let cache: HTTPCache
+  private let pseudonym: Pseudonym
   private let logger: Logger
   private let state = Mutex(State())
   /// Called with the number of the other process when that serves.
   private let onReplacement: @Sendable (Int32) -> Void
 
-  init(_ cache: HTTPCache, _ logger: Logger, onReplacement: @escaping @Sendable (Int32) -> Void) {
-    (self.cache, self.logger, self.onReplacement) = (cache, logger, onReplacement)
+  init(
+    _ cache: HTTPCache, _ pseudonym: Pseudonym, _ logger: Logger,
+    onReplacement: @escaping @Sendable (Int32) -> Void
+  ) {
+    (self.cache, self.pseudonym, self.logger) = (cache, pseudonym, logger)
+    self.onReplacement = onReplacement
   }
 
   /// Waits for another process from now on.
@@ -78,9 +85,11 @@ final class Successors: Sendable {
   /// Passes the listening sockets to a process that has no socket to wait at.
   func pass(_ sockets: [ListeningSocket]) { state.withLock { $0.sockets = sockets } }
 
-  /// Returns a socket for a process that this one starts as its successor; `nil` while another process takes its place. Close it when the process has
-  /// it.
-  func invite() async throws -> CInt? {
+  /// Returns a socket for a process that this one starts as its successor; `nil` while another process takes its place. Close it
+  /// when the process has it.
+  ///
+  /// - Parameter time: the time that the process has for its first message.
+  func invite(within time: TimeAmount) async throws -> CInt? {
     guard case .none = state.withLock({ $0.phase }) else { return nil }
     let (own, other) = try SocketFile.pair()
     do {
@@ -88,7 +97,21 @@ final class Successors: Sendable {
         .withConnectedSocket(own) { channel in
           channel.eventLoop.makeCompletedFuture { try SuccessionLink(channel) }
         }
+      let isFirst = state.withLock { state in
+        guard case .none = state.phase else { return false }
+        state.phase = .invited(link)
+        return true
+      }
       Task { await serve(link) }
+      guard isFirst else {
+        link.close()
+        closeDescriptor(other)
+        return nil
+      }
+      let timer = link.channel.eventLoop.scheduleTask(in: time) { [self] in
+        if isInvited(link) { link.close() }
+      }
+      link.channel.closeFuture.whenComplete { _ in timer.cancel() }
       return other
     } catch {
       closeDescriptor(other)
@@ -164,10 +187,18 @@ final class Successors: Sendable {
   /// Takes a link, unless there is another.
   private func offer(_ link: SuccessionLink) -> Bool {
     state.withLock { state in
-      guard case .none = state.phase else { return false }
+      switch state.phase {
+      case .none: break
+      case .invited(let other) where other === link: break
+      case .invited, .offered, .recovering, .replaced, .over: return false
+      }
       state.phase = .offered(link)
       return true
     }
+  }
+
+  private func isInvited(_ link: SuccessionLink) -> Bool {
+    state.withLock { if case .invited(let other) = $0.phase { other === link } else { false } }
   }
 
   private func isOffered(_ link: SuccessionLink) -> Bool {
@@ -185,6 +216,7 @@ final class Successors: Sendable {
       defer { closeDescriptor(descriptor) }
       try await link.send(.socket(socket.name.text), with: descriptor)
     }
+    link.send(.pseudonym(pseudonym.mark))
     link.send(.sockets(process: getpid()))
   }
 
@@ -241,20 +273,28 @@ final class Successors: Sendable {
   private func ended(_ link: SuccessionLink, _ process: Int32) async {
     enum Loss {
       case none
+      case invited
       case successor(hasLeftDirectory: Bool)
       case heir
     }
     let loss: Loss = state.withLock { state in
       switch state.phase {
+      case .invited(let other) where other === link:
+        state.phase = .none
+        return .invited
       case .offered(let other) where other === link:
         (state.phase, state.peer) = (.recovering, nil)
         return .successor(hasLeftDirectory: state.heir != nil)
       case .replaced where state.peer === link: return .heir
-      case .none, .offered, .recovering, .replaced, .over: return .none
+      case .none, .invited, .offered, .recovering, .replaced, .over: return .none
       }
     }
     switch loss {
     case .none: break
+    case .invited:
+      logger.error(
+        "the process that was started to take the place of this one has ended, or has not answered in time; this one serves on"
+      )
     case .successor(let hasLeftDirectory):
       // Without the directory, there is nothing more to tell.
       if !hasLeftDirectory { cache.tellNoRemovals(to: self) }

@@ -70,7 +70,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
     self.logger = logger
     left = FailureLog(logger, recovery: "\(location) answers again")
     let current = settings.value
-    via = current.name
+    via = current.pseudonym
     if case .address(let address) = location, IPAddress(address.host) == nil {
       addresses = OriginAddresses(address, lookup: lookup, logger: logger)
     } else {

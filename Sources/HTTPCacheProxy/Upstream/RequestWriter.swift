@@ -32,7 +32,7 @@ enum RequestWriter {
         text.appendLine(field.name.rawName, String(length))
         continue
       case .te: connection.append("TE")
-      case .plain, .maxForwards, .forwarding, .methodOverride: break
+      case .plain, .via, .maxForwards, .forwarding, .methodOverride: break
       }
       text.appendLine(field)
     }

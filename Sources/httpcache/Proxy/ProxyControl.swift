@@ -58,17 +58,17 @@ struct ProxyControl {
 
   /// Handles signals until the task is cancelled.
   mutating func obey(_ signals: ProxySignals) async {
-    for await signal in signals.events { await receive(signal) }
+    for await signal in signals.events { receive(signal) }
   }
 
-  private mutating func receive(_ signal: UnixSignal) async {
+  private mutating func receive(_ signal: UnixSignal) {
     switch signal {
     case .sighup:
       manager?.send(.reloading(since: ServiceManager.now))
       let needsSuccessor = reload()
       manager?.send(.reloaded)
-      if needsSuccessor { await startSuccessor(because: "SIGHUP") }
-    case .sigusr2: await startSuccessor(because: "SIGUSR2")
+      if needsSuccessor { startSuccessor(because: "SIGHUP") }
+    case .sigusr2: startSuccessor(because: "SIGUSR2")
     case .sigusr1:
       proxy.reopenLogs()
       logger.notice("SIGUSR1: reopening log files")
@@ -92,23 +92,26 @@ struct ProxyControl {
   }
 
   /// Starts the program again, in the place of this process.
-  private func startSuccessor(because signal: String) async {
+  private func startSuccessor(because signal: String) {
     guard getpid() != 1, running.file != "-" else {
       return logger.warning(
         "\(signal): another process cannot take the place of this one: \(getpid() == 1 ? "all processes of a container end with its first" : "the configuration is from standard input")"
       )
     }
-    do {
-      guard let socket = try await proxy.inviteSuccessor() else {
-        return logger.warning(
-          "\(signal): another process is taking the place of this one, or this one does not serve yet; try again"
-        )
+    // The file system may hang. Signals are obeyed meanwhile.
+    Task { [proxy, logger] in
+      do {
+        guard let socket = try await proxy.inviteSuccessor() else {
+          return logger.warning(
+            "\(signal): another process is taking the place of this one, or this one does not serve yet; try again"
+          )
+        }
+        defer { close(socket) }
+        logger.notice("\(signal): starting another process in the place of this one")
+        try await BlockingExecutor.run { Result { try Successor.start(at: socket) } }.get()
+      } catch {
+        logger.error("\(signal): no other process can take the place of this one: \(error)")
       }
-      defer { close(socket) }
-      try await BlockingExecutor.run { Result { try Successor.start(at: socket) } }.get()
-      logger.notice("\(signal): another process is started in the place of this one")
-    } catch {
-      logger.error("\(signal): no other process can take the place of this one: \(error)")
     }
   }
 

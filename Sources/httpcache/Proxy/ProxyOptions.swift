@@ -258,7 +258,10 @@ struct ProxyOptions: ParsableArguments {
       valueName: "name"))
   var adminHost: [String] = []
 
-  @Option(help: "Name of the proxy in Via and Cache-Status.")
+  @Option(
+    help:
+      "Name of the proxy in Via and Cache-Status. In the Via of requests, a random number follows it: a request that comes back gets 508."
+  )
   var name = "httpcache"
 
   @Option(

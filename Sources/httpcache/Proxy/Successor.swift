@@ -12,16 +12,15 @@ enum Successor {
   /// It is the successor, and its standard input leads to the predecessor.
   private static let follows = "stdin"
 
-  /// Starts it, and returns when it runs; blocks.
+  /// Starts it; blocks until the system has found the program.
   ///
   /// It is no child of this process: an orphan becomes a child of systemd, which then learns of its end, and starts the service
   /// again if it fails.
   ///
   /// - Parameter socket: leads to this process.
   static func start(at socket: Int32) throws {
-    let starter = try spawn(starts, socket)
-    // Its status is lost, as the process ignores the ends of children. If it fails, it says so itself.
-    while waitpid(starter, nil, 0) < 0, errno == EINTR {}
+    // The process ignores the ends of children. If this one fails, it says so itself, and the socket ends.
+    _ = try spawn(starts, socket)
   }
 
   /// Starts the successor and ends, if this process is for that.

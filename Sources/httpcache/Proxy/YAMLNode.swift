@@ -36,7 +36,22 @@ private final class YAMLReader {
   /// Has an address of its own, because libyaml keeps that in it.
   private let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
   private var event = yaml_event_t()
-  private var anchors: [String: YAMLNode] = [:]
+  private var anchors: [String: (node: YAMLNode, size: Size)] = [:]
+  /// The nodes and the bytes of the document so far, with those that aliases stand for, and how deep it is.
+  private var size = Size()
+  /// The part of them that aliases stand for.
+  private var expanded = Size()
+
+  /// The size of a part of a document.
+  private struct Size {
+    var nodes = 0
+    var bytes = 0
+    var depth = 0
+  }
+
+  /// What the aliases of a document may stand for: a few lines of aliases of aliases would otherwise fill the memory.
+  private static let mostExpanded = Size(nodes: 100_000, bytes: 16 << 20)
+  private static let mostDepth = 100
 
   /// - Parameter bytes: must outlive the reader.
   init(_ bytes: UnsafeBufferPointer<UInt8>) {
@@ -71,7 +86,10 @@ private final class YAMLReader {
 
   /// Reads a node from its first event to its last.
   private func node(depth: Int) throws(YAMLNode.Fault) -> YAMLNode {
-    guard depth < 100 else { throw YAMLNode.Fault(line: line, text: "nested more than 100 levels deep") }
+    try check(depth)
+    let before = size
+    size.nodes += 1
+    size.depth = depth
     let (line, type) = (line, event.type)
     let data = event.data
     let anchor: String?
@@ -79,8 +97,10 @@ private final class YAMLReader {
     switch type {
     case YAML_ALIAS_EVENT:
       let name = Self.text(data.alias.anchor) ?? ""
-      guard let node = anchors[name] else { throw YAMLNode.Fault(line: line, text: "undefined alias") }
-      return node
+      guard let anchor = anchors[name] else { throw YAMLNode.Fault(line: line, text: "undefined alias") }
+      try expand(anchor.size, at: depth)
+      size.depth = max(before.depth, size.depth)
+      return anchor.node
     case YAML_SEQUENCE_START_EVENT:
       anchor = Self.text(data.sequence_start.anchor)
       var nodes: [YAMLNode] = []
@@ -99,13 +119,39 @@ private final class YAMLReader {
       anchor = Self.text(data.scalar.anchor)
       let bytes = UnsafeBufferPointer(start: data.scalar.value, count: data.scalar.length)
       let text = String(decoding: bytes, as: UTF8.self)
+      size.bytes += bytes.count
       let isNull =
         data.scalar.style == YAML_PLAIN_SCALAR_STYLE && ["", "~", "null", "Null", "NULL"].contains(text)
       content = isNull ? .null : .scalar(text)
     }
     let node = YAMLNode(content: content, line: line)
-    if let anchor { anchors[anchor] = node }
+    if let anchor {
+      let own = Size(
+        nodes: size.nodes - before.nodes, bytes: size.bytes - before.bytes, depth: size.depth - depth)
+      anchors[anchor] = (node, own)
+    }
+    size.depth = max(before.depth, size.depth)
     return node
+  }
+
+  private func check(_ depth: Int) throws(YAMLNode.Fault) {
+    guard depth < Self.mostDepth else {
+      throw YAMLNode.Fault(line: line, text: "nested more than \(Self.mostDepth) levels deep")
+    }
+  }
+
+  /// Counts what an alias stands for.
+  private func expand(_ part: Size, at depth: Int) throws(YAMLNode.Fault) {
+    try check(depth + part.depth)
+    size = Size(nodes: size.nodes + part.nodes, bytes: size.bytes + part.bytes, depth: depth + part.depth)
+    expanded.nodes += part.nodes
+    expanded.bytes += part.bytes
+    let most = Self.mostExpanded
+    guard expanded.nodes <= most.nodes, expanded.bytes <= most.bytes else {
+      throw YAMLNode.Fault(
+        line: line,
+        text: "the aliases up to here stand for more than \(most.nodes) values or \(most.bytes >> 20) MB")
+    }
   }
 
   /// Advances, and returns whether a member of the collection follows instead of its end.

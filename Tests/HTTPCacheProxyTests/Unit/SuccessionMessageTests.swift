@@ -21,6 +21,7 @@ struct SuccessionMessageTests {
     (.serving, [9, 0, 0, 0, 0]),
     (.removal(513, [7, 8]), [10, 10, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 7, 8]),
     (.removal(1, []), [10, 8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]),
+    (.pseudonym("ab"), [12, 2, 0, 0, 0, 0x61, 0x62]),
     (.applied(.max), [11, 8, 0, 0, 0] + [UInt8](repeating: 255, count: 8)),
   ]
 
@@ -50,7 +51,7 @@ struct SuccessionMessageTests {
       let content = Array(bytes.dropFirst(5))
       #expect(SuccessionMessage(kind: bytes[0], Array(content.prefix(3))) == nil)
     }
-    #expect(SuccessionMessage(kind: 12, []) == nil)
+    #expect(SuccessionMessage(kind: 13, []) == nil)
     #expect(SuccessionMessage.head([2, 0, 0, 0]) == nil)
     #expect(SuccessionMessage.head([2, 1, 0, 0, 1]) == nil)
     var generator = SplitMix64(seed: 5)

@@ -21,7 +21,7 @@ struct CommandErrorTests {
     /// The beginning of standard error.
     var text: String
 
-    var testDescription: String { file.map { "\(arguments), with: \($0)" } ?? arguments }
+    var testDescription: String { file.map { "\(arguments), with: \($0.prefix(200))" } ?? arguments }
 
     static func options(_ arguments: String, _ status: Int32, _ text: String) -> Self {
       Self(arguments: arguments, file: nil, status: status, text: text)
@@ -30,6 +30,19 @@ struct CommandErrorTests {
     static func file(_ file: String, _ text: String, status: Int32 = 78) -> Self {
       Self(arguments: "--config proxy.yaml", file: file, status: status, text: "httpcache: \(text)")
     }
+  }
+
+  /// Lines of ten aliases each, of the line before.
+  private static func aliases(lines: Int) -> String {
+    (0..<lines).map { line in
+      let values = String(repeating: line == 0 ? "x," : "*a\(line - 1),", count: 10)
+      return "a\(line): &a\(line) [\(values)]\n"
+    }.joined()
+  }
+
+  /// A value in so many lists.
+  private static func nested(_ depth: Int, _ value: String) -> String {
+    String(repeating: "[", count: depth) + value + String(repeating: "]", count: depth)
   }
 
   static let failures: [Failure] = [
@@ -344,6 +357,16 @@ struct CommandErrorTests {
     .file(
       "origin: \"http://a\nlog: info\n", "proxy.yaml:1: not valid YAML: while scanning a quoted scalar, "),
     .file("origin: http://a\n\tlog: info\n", "proxy.yaml:2: not valid YAML: "),
+    .file(
+      aliases(lines: 9),
+      "proxy.yaml:5: not valid YAML: the aliases up to here stand for more than 100000 values"),
+    .file(
+      "a: &a \(String(repeating: "x", count: 1 << 20))\nb: [\(String(repeating: "*a,", count: 17))]\n",
+      "proxy.yaml:2: not valid YAML: the aliases up to here stand for more than 100000 values or 16 MB"),
+    .file(
+      "a: &a \(nested(60, "x"))\nb: \(nested(60, "*a"))\n",
+      "proxy.yaml:2: not valid YAML: nested more than 100 levels deep"),
+    .file("a: &a \(nested(40, "x"))\nb: \(nested(40, "*a"))\n", "proxy.yaml:1: unknown option 'a'"),
     .file(
       "origin: http://a\nlisten: 8080\n",
       "proxy.yaml:2: listen: expected an address such as 127.0.0.1:8080, found '8080'"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright (c) 2026 the HTTPCacheEngine authors
 
+import ChildProcesses
 import Foundation
 import HTTPTypes
 import Loopback
@@ -91,6 +92,36 @@ struct SuccessorTests {
         try await check(proxy, name: "other")
       }
       #expect(try await proxy.end().status == 0)
+    }
+  }
+
+  @Test("A program file that hangs delays no signal")
+  func hanging() async throws {
+    try await LoopbackOrigin.with({ _ in .init(body: "hello") }) { origin in
+      try await withSocketFolder { folder in
+        let program = folder.appending(path: "program")
+        let built = try #require(Program.built("httpcache"))
+        try FileManager.default.createSymbolicLink(atPath: program.path, withDestinationPath: built)
+        try folder.write("origin: \(origin.url(""))\nlisten: 127.0.0.1:0\n", to: "proxy.yaml")
+        let arguments = ["proxy", "--config", "\(folder.path)/proxy.yaml"]
+        // In the place of the program itself.
+        let starter = ["/bin/sh", "-c", "exec \(program.path) \"$@\""]
+        try await CommandProcess.run(arguments, by: starter) { proxy in
+          _ = try await proxy.says("serving")
+          try FileManager.default.removeItem(at: program)
+          try folder.write("#!/bin/sh\nexec sleep 600\n", to: "program")
+          chmod(program.path, 0o755)
+          proxy.signal(SIGUSR2)
+          try await proxy.says("SIGUSR2: starting another process in the place of this one")
+          proxy.signal(SIGUSR2)
+          try await proxy.says("SIGUSR2: another process is taking the place of this one")
+          try folder.write("origin: \(origin.url(""))\nlisten: 127.0.0.1:0\nlog: debug\n", to: "proxy.yaml")
+          proxy.signal(SIGHUP)
+          try await proxy.says("SIGHUP: log has changed")
+          proxy.signal(SIGTERM)
+          #expect(try await proxy.end().status == 0)
+        }
+      }
     }
   }
 

@@ -120,7 +120,7 @@ struct HTTP2Tests {
         request
           == "GET /a?b=c HTTP/1.1\r\nHost: a.example\r\nx-one: 1\r\nCookie: a=1; b=2; c=3\r\nTE: trailers\r\n"
           + "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: a.example\r\n"
-          + "Via: 2.0 httpcache\r\nConnection: TE\r\n\r\n")
+          + "Via: 2.0 \(proxy.proxy.pseudonym)\r\nConnection: TE\r\n\r\n")
     }
   }
 

@@ -121,7 +121,7 @@ struct RequestTests {
         proxy.origin.requests == [
           """
           GET / HTTP/1.1\r\nHost: a\r\nX-one: 1\r\nx-TWO: 2\r\nCache-Control: no-cache\r\nX-one: 3\r
-          X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\nVia: 1.1 httpcache\r\n\r\n
+          X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: a\r\nVia: 1.1 \(proxy.proxy.pseudonym)\r\n\r\n
           """
         ])
     }

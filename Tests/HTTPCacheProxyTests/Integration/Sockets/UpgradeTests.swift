@@ -52,7 +52,7 @@ struct UpgradeTests {
       expect(request, startsWith: "GET /chat HTTP/1.1\r\nHost: a\r\n")
       for line in [
         "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-        "X-Forwarded-For: 127.0.0.1", "Via: 1.1 httpcache",
+        "X-Forwarded-For: 127.0.0.1", "Via: 1.1 \(proxy.proxy.pseudonym)",
       ] {
         #expect(request.contains("\r\n\(line)\r\n"), "\(request)")
       }

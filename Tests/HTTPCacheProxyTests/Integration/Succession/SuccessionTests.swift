@@ -71,6 +71,8 @@ struct SuccessionTests {
         expect(answer, endsWith: "hello")
       }
       #expect(new.endpoints == old.endpoints)
+      // A request of the predecessor may come back to the successor.
+      #expect(new.proxy.pseudonym == old.proxy.pseudonym)
       expect(try await RawClient.ask(new.port, "GET /a"), contains: "; hit;")
       expect(
         try await RawClient.connect(toUnix: folder + "/clients").exchange(
@@ -183,6 +185,26 @@ struct SuccessionTests {
       expect(try await download, endsWith: "first-last")
       for proxy in [first, second] { try await proxy.ended() }
       try await third.stop()
+    }
+  }
+
+  @Test("A process that was started, and does not answer, is given up")
+  func silent() async throws {
+    try await withOrigin { folder, origin, _ in
+      let proxy = try await RunningProxy.start(folder, origin: origin)
+      let first = try #require(try await proxy.proxy.inviteSuccessor(within: .milliseconds(1)))
+      try await proxy.messages.reach(1) { $0.contains("has not answered in time; this one serves on") }
+      // Another one may follow, and no other until it has answered, or ended.
+      let second = try #require(try await proxy.proxy.inviteSuccessor())
+      #expect(try await proxy.proxy.inviteSuccessor() == nil)
+      await #expect(throws: Predecessor.Fault.self) { try await Predecessor.find(at: folder + "/handover") }
+      close(second)
+      try await proxy.messages.reach(2) { $0.contains("this one serves on") }
+      let third = try #require(try await proxy.proxy.inviteSuccessor())
+      let met = try await Predecessor.meet(at: third)
+      #expect(met.process == getpid())
+      close(first)
+      try await proxy.stop()
     }
   }
 
