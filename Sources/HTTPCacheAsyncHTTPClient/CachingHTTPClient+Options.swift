@@ -30,8 +30,11 @@ extension CachingHTTPClient {
     /// It is also called for a 304, which confirms a stored response. It must not block.
     public var lifetime: (@Sendable (HTTPClientRequest, HTTPResponseHead) -> Duration?)?
 
-    /// Requests in a row without a response after which an upstream gets only one request per ``retryInterval`` (default: 5);
-    /// `nil` for no limit.
+    /// Requests without a response at which an upstream gets only one request now and then, unless it responded to more of its
+    /// latest requests (default: 5); `nil` for no limit.
+    ///
+    /// The first such request is sent after 100 ms. The time doubles from one to the next, up to ``retryInterval``. The requests of
+    /// the last seconds count: at least 2.5, and more with a longer ``retryInterval``.
     ///
     /// A request counts if its connection cannot be made, if a timeout of the client's configuration ends it, or if the
     /// deadline of a caller passes; deadlines count once per ``retryInterval``. A connection that the upstream closes does
@@ -41,7 +44,7 @@ extension CachingHTTPClient {
     /// otherwise ``UpstreamUnavailable`` is thrown. The first response, whatever its status, ends that.
     public var failureLimit: Int? = 5
 
-    /// Time between the requests to an upstream that does not respond (default: 1 second).
+    /// Longest time between the requests to an upstream that does not respond (default: 1 second).
     public var retryInterval: TimeAmount = .seconds(1)
 
     /// Makes options with the defaults.

@@ -103,7 +103,7 @@ final class HopClient: Sendable {
     }
     do {
       let response = try await client.execute(outgoing, deadline: .distantFuture, logger: logger)
-      if breakers.withLock({ $0.responded(upstream) }) {
+      if breakers.withLock({ $0.responded(upstream, at: .now()) }) {
         logger?.notice("The upstream responds again.", metadata: ["upstream": "\(upstream.name)"])
       }
       reply.version = response.version

@@ -5,7 +5,7 @@ import HTTPCaching
 import HTTPTypes
 import NIOCore
 
-/// The error of a request that was not sent, because its upstream had not responded to several requests in a row.
+/// The error of a request that was not sent, because its upstream had not responded to most of its latest requests.
 ///
 /// It counts as a disconnection: a stored response answers where `stale-if-error` or the cache's settings permit it.
 public struct UpstreamUnavailable: Error, CustomStringConvertible {
@@ -15,18 +15,18 @@ public struct UpstreamUnavailable: Error, CustomStringConvertible {
   public let cause: any Error
 
   public var description: String {
-    "\(upstream) has not responded to several requests in a row, so this one was not sent; the latest failed with: \(cause)"
+    "\(upstream) has not responded to most of its latest requests, so this one was not sent; the latest failed with: \(cause)"
   }
 }
 
-/// The upstreams that do not respond.
+/// Knows which upstreams respond.
 ///
-/// A request fails if its connection cannot be made, or if its time is over before the head of the response. After some
-/// failures in a row an upstream gets one request per interval, until it responds to one. Any response will do,
-/// whatever its status: an error page is for the rules of caching. What the request asks for decides nothing, so an
-/// upstream is a scheme, a host and a port.
+/// A request fails if its connection cannot be made, or if its time is over before the head of the response. An upstream that
+/// does not respond to most of its requests (``CircuitBreaker``) gets only one now and then, until it responds to one. Any
+/// response will do, whatever its status: an error page is for the rules of caching. What the request asks for decides
+/// nothing, so an upstream is a scheme, a host and a port.
 ///
-/// Only upstreams that have failed are kept. The value has no clock: events have their time.
+/// The value has no clock: events have their time.
 struct UpstreamBreakers {
   struct Upstream: Hashable, Sendable {
     var scheme: String?
@@ -37,72 +37,85 @@ struct UpstreamBreakers {
     var name: String { "\(scheme ?? "http")://\(authority ?? "")" }
   }
 
-  private struct Failing {
-    var breaker: CircuitBreaker
-    var cause: any Error
-    /// When the next request may be sent, if the breaker is open.
-    var next: NIODeadline
+  private struct State {
+    var breaker: CircuitBreaker<any Error>
+    /// When the upstream has last responded, or failed.
+    var last: NIODeadline
     /// When the next deadline that passes may count.
-    var nextDeadline: NIODeadline
+    var nextDeadline = NIODeadline.uptimeNanoseconds(0)
   }
 
-  /// Failures in a row after which an upstream gets no requests; `nil` for no limit.
-  let limit: Int?
-  /// Time between the requests that are sent to an upstream that does not respond.
-  let interval: TimeAmount
-  private var failing: [Upstream: Failing] = [:]
+  private let limits: CircuitBreaker<any Error>.Limits
+  private let interval: TimeAmount
+  private var states: [Upstream: State] = [:]
   /// The callers choose the hosts, so there may be any number.
   static let maximumCount = 1024
 
+  /// - Parameters:
+  ///   - limit: failures at which an upstream gets few requests; `nil` for no limit.
+  ///   - interval: longest time between the requests that are sent to an upstream that does not respond.
   init(limit: Int?, interval: TimeAmount) {
-    self.limit = limit
     self.interval = interval
+    let time = Duration.nanoseconds(interval.nanoseconds)
+    // Deadlines count once an interval.
+    let window = max(.seconds(5), time * (2 * min(limit ?? 1, 1000)))
+    limits = .init(failures: limit, window: window, interval: time)
   }
 
-  /// The number of upstreams that have failed since their last response.
-  var count: Int { failing.count }
+  /// The number of upstreams whose latest requests are known.
+  var count: Int { states.count }
 
   /// Returns the error of a request that must not be sent; `nil` if it is to be sent.
   mutating func refusal(by upstream: Upstream, at now: NIODeadline) -> UpstreamUnavailable? {
-    guard !failing.isEmpty, let state = failing[upstream], !state.breaker.isClosed else { return nil }
-    if state.next > now { return UpstreamUnavailable(upstream: upstream.name, cause: state.cause) }
+    guard let cause = states[upstream]?.breaker.cause else { return nil }
     // This request finds out; the others do not wait for it.
-    failing[upstream]?.next = now + interval
-    return nil
+    if states[upstream]?.breaker.beginProbe(at: now.time) == true { return nil }
+    return UpstreamUnavailable(upstream: upstream.name, cause: cause)
   }
 
   /// Records a response.
   ///
   /// - Returns: whether the upstream gets all requests again from now on.
-  mutating func responded(_ upstream: Upstream) -> Bool {
-    guard !failing.isEmpty, let state = failing.removeValue(forKey: upstream) else { return false }
-    return !state.breaker.isClosed
+  mutating func responded(_ upstream: Upstream, at now: NIODeadline) -> Bool {
+    change(upstream, at: now) { state in
+      state.nextDeadline = now
+      state.breaker.succeeded(at: now.time)
+      return state.breaker.close()
+    }
   }
 
   /// Returns whether a deadline that has passed counts: one an interval, because many callers may wait for one request.
   func mayCountDeadline(of upstream: Upstream, at now: NIODeadline) -> Bool {
-    failing[upstream].map { $0.nextDeadline <= now } ?? true
+    states[upstream].map { $0.nextDeadline <= now } ?? true
   }
 
   /// Records a request that had no response.
   ///
-  /// - Returns: whether the upstream gets only one request per interval from now on.
+  /// - Returns: whether the upstream gets few requests from now on.
   mutating func failed(_ upstream: Upstream, _ cause: any Error, at now: NIODeadline) -> Bool {
-    guard let limit else { return false }
-    if failing[upstream] == nil, failing.count == Self.maximumCount,
-      let oldest = failing.min(by: { $0.value.next < $1.value.next })?.key
-    {
-      failing[oldest] = nil
+    change(upstream, at: now) { [interval] state in
+      state.nextDeadline = now + interval
+      return state.breaker.failed(cause, at: now.time)
     }
-    var state =
-      failing[upstream]
-      ?? Failing(
-        breaker: CircuitBreaker(limit: limit, isClosed: true), cause: cause, next: now, nextDeadline: now)
-    defer { failing[upstream] = state }
-    (state.cause, state.nextDeadline) = (cause, now + interval)
-    let isOpened = state.breaker.failed()
-    // Not by a failure of an earlier request: it would put off the next one.
-    if isOpened { state.next = now + interval }
-    return isOpened
   }
+
+  private mutating func change(
+    _ upstream: Upstream, at now: NIODeadline, _ body: (inout State) -> Bool
+  ) -> Bool {
+    if limits.failures == nil { return false }
+    if states[upstream] == nil, states.count == Self.maximumCount,
+      let oldest = states.min(by: { $0.value.last < $1.value.last })?.key
+    {
+      states[oldest] = nil
+    }
+    var state = states[upstream] ?? State(breaker: CircuitBreaker(limits), last: now)
+    state.last = now
+    defer { states[upstream] = state }
+    return body(&state)
+  }
+}
+
+extension NIODeadline {
+  /// The time since the start of the system's clock.
+  fileprivate var time: Duration { .nanoseconds(Int64(clamping: uptimeNanoseconds)) }
 }

@@ -61,14 +61,15 @@ extension HTTPCache {
   /// - Parameters:
   ///   - pending: the request, if it has begun; it then has no content.
   ///   - executor: runs the fetch, also for requests that are coalesced with this one.
+  ///   - withhold: withholds requests from an origin that does not answer.
   package func respond(
     to request: HTTPRequest, begun pending: PendingRequest? = nil, body content: MessageBody,
     policy: RequestCachePolicy, interim: InterimReceiver?, on executor: any TaskExecutor,
-    transport: @escaping Transport
+    withhold: Withholding? = nil, transport: @escaping Transport
   ) async throws -> CachedResponse {
     let call = Call(
       request: request, body: content, policy: policy, interim: interim, transport: transport,
-      executor: executor)
+      executor: executor, withhold: withhold)
     return try await answer(call, nil, begun: pending)
   }
 

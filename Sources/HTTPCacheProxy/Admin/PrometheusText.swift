@@ -160,7 +160,7 @@ struct PrometheusText {
     }
     family(
       "httpcache_origin_available", "gauge",
-      "1 if a server of the origin gets requests, 0 after failures in a row.")
+      "1 if a server of the origin is up, 0 if all are down.")
     for (site, servers) in figures {
       sample("httpcache_origin_available", site.label, servers.contains { $0.cause == nil } ? 1 : 0)
     }
@@ -201,7 +201,7 @@ struct PrometheusText {
       ),
       (
         "httpcache_origin_outages_total",
-        "Times that the origin got no more requests after failures in a row.", { $0.originOutages.value }
+        "Times that a server of the origin went down.", { $0.originOutages.value }
       ),
     ]
 
@@ -227,7 +227,7 @@ struct PrometheusText {
     [(name: String, type: String, help: String, value: @Sendable (OriginServer.Figures) -> Int)] = [
       (
         "httpcache_origin_server_available", "gauge",
-        "1 if the server gets requests, 0 after failures in a row.",
+        "1 if the server is up, 0 if it is down: most requests had no response.",
         { $0.cause == nil ? 1 : 0 }
       ),
       ("httpcache_origin_server_connections", "gauge", "Connections to the server.", { $0.connections }),

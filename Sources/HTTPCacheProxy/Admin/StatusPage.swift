@@ -150,7 +150,7 @@ enum StatusPage {
       + servers.map { server in
         row(
           server.name,
-          server.cause.map { "gets no requests until it answers a probe: \($0.kind.rawValue)" }
+          server.cause.map { "down until it answers a probe: \($0.kind.rawValue)" }
             ?? "available",
           "\(server.connections)\(server.limit.map { " of \($0)" } ?? "")", "\(server.waiting)",
           "\(server.requests)", "\(server.errors)")

@@ -26,8 +26,8 @@ extension ProxyConfiguration {
     /// The path that the proxy asks each server for at regular intervals, such as `/health`; `nil` for no checks (default:
     /// `nil`).
     ///
-    /// A server gets no requests after as many failed checks in a row as ``Limits/failures``, and until one succeeds: with a
-    /// status of 2xx or 3xx to a GET without further fields. Without checks, the proxy probes a server only after failed
+    /// A server is down after as many failed checks as ``Limits/failures``, unless more have succeeded, and until one succeeds: with
+    /// a status of 2xx or 3xx to a GET without further fields. Without checks, the proxy probes a server only after failed
     /// requests, with HEAD and the path `/`, to which any response will do that is not one of the ``failureStatuses``. ``Timeouts/probe`` is the
     /// interval of both. `Host` is that of the latest request for a probe, and the address of the server for a check.
     public var checkPath: String?
@@ -156,13 +156,13 @@ extension ProxyConfiguration {
       public var idleConnections = 64
       /// Maximum requests that wait for a connection to a server (default: 10,000); further ones fail at once.
       public var queue = 10_000
-      /// Number of requests in a row without a response after which a server gets no requests (default: 5); `nil` for no such
-      /// limit.
+      /// Number of requests without a response after which a server counts as down, unless it has answered more in the last few
+      /// seconds (default: 5); `nil` for no such limit.
       ///
       /// What counts is a connection that cannot be made, one that ends before the head of the response, a head that does
-      /// not come in time, or one of the ``Origin/failureStatuses``. From then on, requests go to the other servers. If there
-      /// are none, the cache serves stale responses where it may, and other requests get 503 at once. The proxy probes the
-      /// server in the background, one request at a time. When it responds, it gets requests again.
+      /// not come in time, or one of the ``Origin/failureStatuses``. Requests then go to the other servers. If all are down,
+      /// the cache serves stale responses where it may, at once; other requests are still sent. The proxy probes the server in
+      /// the background, one request at a time, until it responds.
       public var failures: Int? = 5
       /// Maximum servers that a request is sent to, one after the other (default: 3).
       ///
@@ -184,7 +184,7 @@ extension ProxyConfiguration {
       public var betweenBytes = Duration.seconds(60)
       /// Maximum time that a request waits for a connection (default: 10 seconds).
       public var queue = Duration.seconds(10)
-      /// Time between two probes of a server that gets no requests, and between two checks (default: 5 seconds).
+      /// Longest time between two probes of a server that is down, and time between two checks (default: 5 seconds).
       public var probe = Duration.seconds(5)
       /// Maximum time that the proxy keeps an idle connection; `nil` for 4 seconds, or a minute if the connection is encrypted
       /// (default: `nil`).

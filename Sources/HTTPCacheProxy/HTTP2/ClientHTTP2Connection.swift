@@ -133,6 +133,11 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     if context.channel.isActive { checkTime() }
   }
 
+  func channelActive(context: ChannelHandlerContext) {
+    checkTime()
+    context.fireChannelActive()
+  }
+
   func handlerRemoved(context: ChannelHandlerContext) {
     channelContext = nil
     // They refer to each other.

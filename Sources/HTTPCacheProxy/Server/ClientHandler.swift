@@ -74,7 +74,7 @@ extension ClientHandler {
     _ request: ClientRequest, _ pending: PendingRequest, _ context: ChannelHandlerContext
   ) {
     let call = OriginCall(self.context, context.channel, request)
-    guard
+    guard call.site.origin.isAvailable,
       let sent = self.context.cache.exchange(
         for: pending, work: call, interim: call.interim, on: self.context.executors[loop],
         transport: call.transport)

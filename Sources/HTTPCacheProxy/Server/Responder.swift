@@ -35,7 +35,7 @@ struct Responder: Sendable {
       let response = try await context.cache.respond(
         to: request, begun: pending, body: body,
         policy: refusal == nil ? .useProtocolCachePolicy : .reloadIgnoringLocalCacheData,
-        interim: call.interim, on: executor
+        interim: call.interim, on: executor, withhold: { call.site.origin.withhold($0) }
       ) { request, body in
         if let refusal { return try refusal.get() }
         return try await call.transport(request, body)

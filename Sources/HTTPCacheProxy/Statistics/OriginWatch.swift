@@ -46,7 +46,7 @@ struct OriginWatch: Sendable {
   func failed(_ error: any Error) {
     guard let error = error as? OriginError, !error.isByProxy else { return }
     switch error.kind {
-    // That the origin gets no requests is logged once.
+    // That the origin is down is logged once.
     case .destinationUnavailable: break
     case .proxyInternalError, .connectionLimitReached:
       shortages.failed(error.kind.rawValue, error.description)

@@ -12,7 +12,7 @@ struct OriginBalancer {
     var weight = 1
     /// Whether it is chosen only if no other is available.
     var isBackup = false
-    /// Whether it gets requests.
+    /// Whether it answers requests, as far as the last ones show.
     var isAvailable = true
     /// Whether a request would have to wait for a connection.
     var isFull = false
@@ -25,13 +25,19 @@ struct OriginBalancer {
   /// How far each server is ahead of its turn.
   private var turns: [Int] = []
 
-  /// Returns the index of the server for a request; `nil` if each one was tried or gets no requests.
+  /// Returns the index of the server for a request: an available one, and another one only if no server was tried.
+  ///
+  /// - Returns: `nil` if each one was tried, or no other one is available.
   mutating func choose(from candidates: [Candidate]) -> Int? {
-    var choice = candidates.indices.filter { candidates[$0].isAvailable && !candidates[$0].isTried }
+    let isFirst = !candidates.contains { $0.isTried }
+    var choice = candidates.indices.filter {
+      !candidates[$0].isTried && (isFirst || candidates[$0].isAvailable)
+    }
     func prefer(_ isPreferred: (Candidate) -> Bool) {
       let preferred = choice.filter { isPreferred(candidates[$0]) }
       if !preferred.isEmpty { choice = preferred }
     }
+    prefer { $0.isAvailable }
     prefer { !$0.isBackup }
     prefer { !$0.isFull }
     guard var least = choice.first else { return nil }

@@ -5,113 +5,117 @@ import HTTPCaching
 import HTTPTypes
 import NIOCore
 
-/// Decides whether requests are sent to the origin: after some failures in a row they are not, until the origin has
-/// responded to a probe.
+/// Knows whether a server of the origin answers, by the requests that it gets, and by probes.
 ///
 /// A failure is a connection that cannot be made, one that ends before the head of the response, or a head that does not
 /// come in time. Every response counts as an answer, whatever its status, unless
-/// ``ProxyConfiguration/Origin/failureStatuses`` has it: an error page is for the rules of caching.
+/// ``ProxyConfiguration/Origin/failureStatuses`` has it: an error page is for the rules of caching. A ``CircuitBreaker`` counts
+/// them.
 ///
-/// The proxy itself sends the probes, one at a time, as requests with HEAD. So a client never waits for one, as the
-/// client of nginx's single live request does. A connection alone would not do: the kernel accepts connections for a
-/// process that is stopped. The host of a probe is that of the latest request: an origin may respond only
+/// A server that is not available still gets requests if no other one is: only ``OriginBalancer``, and requests that a stored
+/// response may answer, avoid it.
+///
+/// The proxy itself sends the probes, one at a time, as requests with HEAD. A connection alone would not do: the kernel accepts
+/// connections for a process that is stopped. The host of a probe is that of the latest request: an origin may respond only
 /// to the hosts that it serves. Its path is `/`: a client must not choose it, for the path may be slow, or have an effect.
 /// A probe has none of the request's fields.
 ///
 /// With a path for checks, the server is probed all the time, with GET and that path. Only a status of 2xx or 3xx is then an
-/// answer to a probe: several others in a row are failures, too.
+/// answer to a probe: when most checks have another one, the server is not available either.
 ///
 /// The state has no clock and no timer: events have their time.
 struct OriginBreaker {
   /// What an event changes.
   enum Change: Hashable {
     case none
-    /// The origin gets no requests from now on.
+    /// The server is not available from now on.
     ///
     /// - Parameters:
     ///   - cause: the last error.
     ///   - probe: when to send the first probe.
     case opened(cause: OriginError, probe: NIODeadline)
-    /// The origin gets requests again.
+    /// It is available again.
     case closed
   }
 
-  private var breaker: CircuitBreaker
-  private var checks: CircuitBreaker
+  private var calls: CircuitBreaker<OriginError>
+  private var checks: CircuitBreaker<OriginError>
   private var checkPath: String?
-  /// Time from the end of a probe, or from the opening, to the next probe.
+  /// Time from the end of a check to the next one.
   private var interval: TimeAmount
   /// The host of the latest request.
-  private var authority: String?
+  var authority: String?
   /// When the origin responded for the last time.
   private var lastAnswer: NIODeadline?
-  private var nextProbe = NIODeadline.uptimeNanoseconds(0)
+  private var nextCheck = NIODeadline.uptimeNanoseconds(0)
   private var isProbing = false
-  /// Why the origin gets no requests: the latest error; `nil` if it gets them.
-  private(set) var cause: OriginError?
 
   /// - Parameters:
-  ///   - failures: the number of failures in a row that opens the breaker; `nil` for none.
+  ///   - failures: the number of failures that opens the breaker, see ``CircuitBreaker/Limits/failures``; `nil` for none.
+  ///   - interval: the longest time between two probes, and that between two checks.
   ///   - checkPath: the path of checks; `nil` if there are none.
   init(failures: Int?, interval: TimeAmount, checkPath: String? = nil) {
-    breaker = CircuitBreaker(limit: failures ?? .max, isClosed: true)
-    checks = breaker
+    let limits = Self.limits(failures, interval)
+    (calls, checks) = (CircuitBreaker(limits.calls), CircuitBreaker(limits.checks))
     (self.interval, self.checkPath) = (interval, checkPath)
   }
 
-  /// Whether the server gets requests.
-  var isAvailable: Bool { breaker.isClosed && checks.isClosed }
+  private typealias Limits = CircuitBreaker<OriginError>.Limits
+
+  /// Checks are rare: all of the last ones count.
+  private static func limits(_ failures: Int?, _ interval: TimeAmount) -> (calls: Limits, checks: Limits) {
+    let interval = Duration.nanoseconds(interval.nanoseconds)
+    let window = interval * (2 * Swift.min(failures ?? 1, 1000))
+    return (
+      Limits(failures: failures, interval: interval),
+      Limits(failures: failures, window: window, interval: interval)
+    )
+  }
+
+  var isAvailable: Bool { calls.isClosed && checks.isClosed }
+
+  /// Why the server is not available: the latest error; `nil` if it is.
+  var cause: OriginError? { calls.cause ?? checks.cause }
+
+  /// The error of requests that are not sent because the server is not available; `nil` if it is.
+  func outage(at now: NIODeadline) -> OriginError? {
+    guard let cause else { return nil }
+    let next = checkPath == nil ? calls.nextProbe.map { NIODeadline($0) } ?? now : nextCheck
+    return OriginError(
+      .destinationUnavailable, "the origin is down: \(cause)", reach: .unsent,
+      retryAfter: (next - now).wholeSeconds)
+  }
 
   // MARK: - Requests
-
-  /// Returns the error of a request that must not be sent; `nil` if the origin gets requests.
-  mutating func refusal(of request: HTTPRequest, at now: NIODeadline) -> OriginError? {
-    authority = request.authority
-    if isAvailable { return nil }
-    return refusal(at: now)
-  }
-
-  /// Returns the error of requests that were waiting when the breaker opened.
-  func refusal(at now: NIODeadline) -> OriginError {
-    let cause = cause.map { ": \($0)" } ?? ""
-    return OriginError(
-      .destinationUnavailable, "the origin gets no requests until it answers a probe\(cause)", reach: .unsent,
-      retryAfter: (nextProbe - now).wholeSeconds)
-  }
 
   /// Records a response.
   mutating func answered(at now: NIODeadline) -> Change {
     lastAnswer = now
-    breaker.succeeded()
+    calls.succeeded(at: now.time)
     return checkPath == nil ? close() : .none
   }
 
   private mutating func close() -> Change {
-    guard !isAvailable else { return .none }
-    _ = (breaker.close(), checks.close())
-    cause = nil
-    return .closed
+    let hasChanged = (calls.close(), checks.close())
+    return hasChanged.0 || hasChanged.1 ? .closed : .none
   }
 
   /// Records a request without a response.
   ///
   /// - Parameter timeout: the time within which a response had to come. While the origin responds to other requests, one that
-  ///   takes longer says nothing about the origin: clients could close it with a few requests for a slow page.
+  ///   takes longer says nothing about the origin.
   mutating func failed(_ error: OriginError, within timeout: TimeAmount, at now: NIODeadline) -> Change {
-    guard error.isOutage else { return error.isOfOrigin ? answered(at: now) : .none }
+    guard error.isOutage else { return error.isAnswer ? answered(at: now) : .none }
     if error.kind == .responseTimeout, let lastAnswer, lastAnswer + timeout > now { return .none }
-    return counted(error, in: \.breaker, at: now)
+    return counted(error, in: \.calls, at: now)
   }
 
   private mutating func counted(
-    _ error: OriginError, in counter: WritableKeyPath<Self, CircuitBreaker>, at now: NIODeadline
+    _ error: OriginError, in counter: WritableKeyPath<Self, CircuitBreaker<OriginError>>, at now: NIODeadline
   ) -> Change {
     let wasAvailable = isAvailable
-    if !wasAvailable { cause = error }
-    guard self[keyPath: counter].failed(), wasAvailable else { return .none }
-    cause = error
-    nextProbe = now + interval
-    return .opened(cause: error, probe: nextProbe)
+    guard self[keyPath: counter].failed(error, at: now.time), wasAvailable else { return .none }
+    return .opened(cause: error, probe: calls.nextProbe.map { NIODeadline($0) } ?? nextCheck)
   }
 
   // MARK: - Probes
@@ -120,22 +124,26 @@ struct OriginBreaker {
   ///
   /// - Parameter authority: that of checks, and of probes before the first request.
   mutating func probeBegan(authority: String, at now: NIODeadline) -> HTTPRequest? {
-    guard !isAvailable || checkPath != nil, !isProbing, nextProbe <= now else { return nil }
-    isProbing = true
+    guard !isProbing else { return nil }
     if let checkPath {
+      guard nextCheck <= now else { return nil }
+      isProbing = true
       return HTTPRequest(method: .get, scheme: nil, authority: authority, path: checkPath)
     }
+    isProbing = calls.beginProbe(at: now.time)
+    guard isProbing else { return nil }
     return HTTPRequest(method: .head, scheme: nil, authority: self.authority ?? authority, path: "/")
   }
 
-  /// Records that a probe was not sent.
+  /// Records that a probe was not sent, or not answered.
   ///
   /// - Returns: when to send the next one; `nil` if none is needed.
   mutating func probeSkipped(at now: NIODeadline) -> NIODeadline? {
     isProbing = false
-    if isAvailable, checkPath == nil { return nil }
-    nextProbe = now + interval
-    return nextProbe
+    calls.endProbe(at: now.time)
+    guard checkPath != nil else { return calls.nextProbe.map { NIODeadline($0) } }
+    nextCheck = now + interval
+    return nextCheck
   }
 
   /// Records the end of a probe.
@@ -151,7 +159,7 @@ struct OriginBreaker {
     if checkPath != nil {
       switch result {
       case .success(200...399):
-        checks.succeeded()
+        checks.succeeded(at: now.time)
         change = close()
       case .success(let status):
         let error = OriginError(.failureStatus, "the response to the check has the status \(status)")
@@ -174,14 +182,23 @@ struct OriginBreaker {
   mutating func update(
     failures: Int?, interval: TimeAmount, checkPath: String? = nil, at now: NIODeadline
   ) -> (change: Change, probe: NIODeadline?) {
-    (breaker.limit, checks.limit) = (failures ?? .max, failures ?? .max)
+    (calls.limits, checks.limits) = Self.limits(failures, interval)
     let begins = checkPath != nil && self.checkPath == nil
     (self.interval, self.checkPath) = (interval, checkPath)
-    if begins { nextProbe = now + interval }
-    if failures == nil { return (close(), begins ? nextProbe : nil) }
+    if begins { nextCheck = now + interval }
+    if failures == nil { return (close(), begins ? nextCheck : nil) }
     // The checks have no say any more.
-    if checkPath == nil, breaker.isClosed { return (close(), nil) }
-    return (.none, begins ? nextProbe : nil)
+    if checkPath == nil, calls.isClosed { return (close(), nil) }
+    return (.none, begins ? nextCheck : nil)
+  }
+}
+
+extension NIODeadline {
+  /// The time since the start of the system's clock.
+  fileprivate var time: Duration { .nanoseconds(Int64(clamping: uptimeNanoseconds)) }
+
+  fileprivate init(_ time: Duration) {
+    self = .uptimeNanoseconds(0) + time.timeAmount
   }
 }
 

@@ -43,10 +43,14 @@ final class OriginCall: Cancellable {
     var ticket: Int?
     /// Whether a server may have got the request.
     var mayHaveArrived = false
+    /// Whether the failure of a server to answer was counted.
+    var hasFailed = false
     /// What was sent.
     var sent: Sent?
     /// Number of times that it was sent to this server.
     var attempts = 0
+    /// The content of the request, if it is sent while it arrives.
+    var content: KeptContent?
     /// The content of the final response.
     var feed: BodyFeed?
     /// The interim response that is being written to the client.
@@ -139,6 +143,14 @@ final class OriginCall: Cancellable {
 
   var mayHaveArrived: Bool { state.withLock { $0.mayHaveArrived } }
 
+  /// Whether a failure to answer the request counts for its server: the first one does.
+  func countsFailure() -> Bool {
+    state.withLock { state in
+      defer { state.hasFailed = true }
+      return !state.hasFailed
+    }
+  }
+
   /// Sends the request to another server.
   ///
   /// - Returns: whether there is one that may get it.
@@ -173,6 +185,22 @@ final class OriginCall: Cancellable {
       return state.isCancelled
     }
   }
+
+  // MARK: - The content of the request
+
+  /// Returns content that can be sent again, as far as it is kept.
+  func keeping(_ body: MessageBody, _ transit: TransitBudget) -> MessageBody {
+    if body.isInMemory { return body }
+    let content = KeptContent(body, transit: transit)
+    state.withLock { $0.content = content }
+    return MessageBody(content, length: body.length)
+  }
+
+  /// Whether all of the content can be sent to the next server, or on the next connection.
+  var hasContent: Bool { state.withLock { $0.content }?.isWhole ?? true }
+
+  /// Keeps the content no longer: it is not sent again.
+  func releaseContent() { state.withLock { $0.content }?.release() }
 
   var connection: OriginReference? { state.withLock { $0.connection } }
 

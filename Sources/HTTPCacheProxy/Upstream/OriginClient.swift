@@ -30,6 +30,7 @@ final class OriginClient: Sendable {
   private let makeServer: @Sendable (ProxyConfiguration.Origin.Server) -> OriginServer
   private let statistics: SiteStatistics
   private let state = Mutex(State())
+  private let available: AvailableServers
 
   /// - Parameters:
   ///   - transit: the budget that counts content from its arrival until its readers take it.
@@ -41,9 +42,11 @@ final class OriginClient: Sendable {
     let current = CurrentOrigin(settings)
     self.settings = current
     self.statistics = statistics
+    let available = AvailableServers()
+    self.available = available
     makeServer = { server in
       OriginServer(
-        server.location, current, group: group, statistics: statistics, transit: transit,
+        server.location, current, among: available, group: group, statistics: statistics, transit: transit,
         logger: logger, lookup: lookup)
     }
     setServers(settings.origin.servers)
@@ -110,6 +113,26 @@ final class OriginClient: Sendable {
     }
   }
 
+  /// The error of requests that are not sent because no server is available; `nil` while one is.
+  private var outage: OriginError? {
+    guard available.count == 0 else { return nil }
+    return servers.lazy.compactMap(\.outage).first
+  }
+
+  /// Whether at least one server answers, as far as the last requests and probes show.
+  var isAvailable: Bool { available.count > 0 }
+
+  /// Decides whether a request is withheld: while no server is available, if a stored response may answer it. All others are
+  /// sent, although they will probably fail.
+  ///
+  /// - Parameter hasFallback: whether a stored response may answer.
+  /// - Returns: the error that the request then ends with.
+  func withhold(_ hasFallback: () -> Bool) -> OriginError? {
+    guard let outage, hasFallback() else { return nil }
+    outage.count(in: statistics)
+    return outage
+  }
+
   // MARK: - Requests
 
   func send(_ request: HTTPRequest, _ body: MessageBody, _ call: OriginCall) async throws -> TransportResponse
@@ -122,7 +145,7 @@ final class OriginClient: Sendable {
     call.begin(for: caller)
     guard let server = server() else { return call.end(.failure(Self.stopped)) }
     call.begins(at: server)
-    server.send(request, body, call)
+    server.send(request, call.keeping(body, server.transit), call)
   }
 
   /// Sends a request that a server has not answered to the next one.
@@ -164,7 +187,7 @@ final class OriginClient: Sendable {
   /// - Parameter isRepeatable: whether the last server may have got the request.
   private func next(_ call: OriginCall, after cause: OriginError, isRepeatable: Bool) -> OriginServer? {
     guard cause.allowsNextServer(isRepeatable: isRepeatable, mayHaveArrived: call.mayHaveArrived),
-      !call.isCancelled
+      call.hasContent, !call.isCancelled
     else { return nil }
     let tried = call.servers
     guard let last = tried.last, tried.count < settings.value.origin.limits.attempts,

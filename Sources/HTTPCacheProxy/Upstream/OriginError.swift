@@ -46,6 +46,8 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
   var retryAfter: Int?
   /// Whether the proxy itself ended the exchange.
   var isByProxy: Bool
+  /// Whether the connection has carried other requests that the origin has looked at: then another connection will, too.
+  var hasServedOthers = false
 
   init(
     _ kind: Kind, _ description: String, reach: Reach = .answered, retryAfter: Int? = nil,
@@ -66,13 +68,14 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Whether the origin has not responded at all: several in a row open the ``OriginBreaker``.
-  var isOutage: Bool {
-    switch kind {
-    case .protocolError, .responseIncomplete: false
-    default: isOfOrigin
-    }
-  }
+  /// Whether the origin has not responded at all: this counts for the ``OriginBreaker``. A connection that ends in good order, and a
+  /// stream that is refused, say nothing about the origin, which has not looked at the request.
+  var isOutage: Bool { isOfOrigin && !isAnswer && !isRefusal }
+
+  /// Whether the origin has responded, but badly.
+  var isAnswer: Bool { isOfOrigin && (kind == .protocolError || kind == .responseIncomplete) }
+
+  private var isRefusal: Bool { kind == .connectionTerminated && reach == .unsent }
 
   /// Maximum times that a request is sent, if the origin never looks at it: two connections may end at the same time.
   static let attempts = 3
@@ -88,7 +91,8 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
   func allowsRetry(_ request: OriginCall.Sent) -> Bool {
     guard kind == .connectionTerminated, !isByProxy else { return false }
     return switch reach {
-    case .unsent: request.attempts < Self.attempts
+    // An origin of HTTP/2 may end each connection after a few requests, and many requests wait for it.
+    case .unsent: request.attempts < Self.attempts || hasServedOthers
     case .unanswered:
       request.attempts == 1 && request.isReused && request.request.method.isIdempotent
         && request.body.isInMemory

@@ -24,7 +24,7 @@ extension OriginServer {
     let admission: Result<Pool.Admission, OriginError> = state.withLock { state in
       // The event loops may be gone, and would never answer.
       if state.isClosed { return .failure(OriginError(.destinationUnavailable, "the proxy has stopped")) }
-      if let error = state.breaker.refusal(of: request, at: now) { return .failure(error) }
+      state.breaker.authority = request.authority
       return .success(
         state.pool.request(
           needsNew: needsNew, isAgain: isAgain, on: loop, at: now, waiter: waiter))

@@ -11,7 +11,7 @@ import NIOPosix
 import TransportSecurity
 
 /// Sends requests to a server of the origin over a pool of connections, as far as the server may get them: ``OriginPool``
-/// limits its connections, and ``OriginBreaker`` protects it, and the clients, after failures in a row.
+/// limits its connections, and ``OriginBreaker`` knows whether it answers.
 ///
 /// This is the proxy's own client instead of AsyncHTTPClient, because a proxy needs what that client hides. It needs
 /// interim responses (which that client drops), trailers, fields in their order and case, and `Host` as the client sent
@@ -23,6 +23,8 @@ final class OriginServer: Sendable, CustomStringConvertible {
   let group: any EventLoopGroup
   let statistics: SiteStatistics
   let state: Mutex<State>
+  /// Those of the origin.
+  private let available: AvailableServers
   private let logger: Logger
   /// Requests that were sent, and those without a response.
   private let requests = Atomic(0)
@@ -50,6 +52,8 @@ final class OriginServer: Sendable, CustomStringConvertible {
     var isClosed = false
     /// Whether the origin has the server no more: it finishes its requests.
     var isRetired = false
+    /// Whether it is among the ``AvailableServers``.
+    var isCounted = false
     /// Whether the name of the server will be resolved again.
     var isWatched = false
     /// Number of times that the settings have changed: connections from before serve no further request.
@@ -59,11 +63,12 @@ final class OriginServer: Sendable, CustomStringConvertible {
   /// - Parameter transit: the budget that counts content from its arrival until its readers take it.
   init(
     _ location: ProxyConfiguration.Origin.Server.Location, _ settings: CurrentOrigin,
-    group: any EventLoopGroup, statistics: SiteStatistics, transit: TransitBudget, logger: Logger,
-    lookup: @escaping HostLookup
+    among available: AvailableServers, group: any EventLoopGroup, statistics: SiteStatistics,
+    transit: TransitBudget, logger: Logger, lookup: @escaping HostLookup
   ) {
     self.location = location
     self.settings = settings
+    self.available = available
     self.transit = transit
     self.group = group
     self.statistics = statistics
@@ -84,6 +89,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
         breaker: OriginBreaker(
           failures: current.origin.limits.failures, interval: current.origin.timeouts.probe.timeAmount,
           checkPath: current.origin.checkPath)))
+    changing { _ in }
     if current.origin.checkPath != nil { sendProbe(at: now + current.origin.timeouts.probe.timeAmount) }
   }
 
@@ -100,6 +106,21 @@ final class OriginServer: Sendable, CustomStringConvertible {
         load: state.pool.load)
     }
   }
+
+  /// Changes the state, and counts the server if that makes it available.
+  private func changing<Result>(_ change: (inout State) -> Result) -> Result {
+    state.withLock { state in
+      defer {
+        let counts = state.breaker.isAvailable && !state.isRetired && !state.isClosed
+        if counts != state.isCounted { available.change(by: counts ? 1 : -1) }
+        state.isCounted = counts
+      }
+      return change(&state)
+    }
+  }
+
+  /// The error of requests that are not sent because the server is not available; `nil` if it is.
+  var outage: OriginError? { state.withLock { $0.breaker.outage(at: now) } }
 
   // MARK: - Requests
 
@@ -139,6 +160,8 @@ final class OriginServer: Sendable, CustomStringConvertible {
 
   /// Handles a response, interim or final, or the error, on the event loop of the connection.
   func receive(_ result: OriginReply.Result, _ call: OriginCall) {
+    // An origin that answers has looked at the request.
+    if case .success = result { call.releaseContent() }
     switch result {
     case .success(let reply) where reply.head.status.code == 100:
       // The server of the client's connection sends 100 itself, when the content is wanted.
@@ -155,18 +178,20 @@ final class OriginServer: Sendable, CustomStringConvertible {
       call.end(.success(interim))
     case .success(let reply):
       if let failure = failure(by: reply) {
-        note(failure, isCancelled: call.isCancelled)
+        note(failure, of: call)
         if let sent = call.takeSent(.answered), call.sendAgain(sent.request, sent.body, after: failure) {
           if case .arriving(let feed, _) = reply.content { feed.abandon() }
           return
         }
       } else {
-        note(nil, isCancelled: false)
+        note(nil)
       }
       call.end(.success(final(reply, call)))
     case .failure(let error):
       guard let sent = call.takeSent(error.reach) else { return fail(call, error, nil) }
-      guard error.allowsRetry(sent) else { return fail(call, error, (sent.request, sent.body)) }
+      guard error.allowsRetry(sent), call.hasContent else {
+        return fail(call, error, (sent.request, sent.body))
+      }
       // The server was closing the connection while the request was in flight (RFC 9112 §9.3.1), or refused the stream.
       statistics.originRetries.increment()
       send(sent.request, sent.body, call, isAgain: true, needsNew: sent.needsNew)
@@ -184,7 +209,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
   ///
   /// - Parameter request: the request and its content; `nil` if its client has left.
   private func fail(_ call: OriginCall, _ error: any Error, _ request: (HTTPRequest, MessageBody)?) {
-    note(error, isCancelled: call.isCancelled)
+    note(error, of: call)
     if let error = error as? OriginError {
       if let (request, body) = request, call.sendAgain(request, body, after: error) { return }
       error.count(in: statistics)
@@ -198,10 +223,16 @@ final class OriginServer: Sendable, CustomStringConvertible {
       cause.kind.rawValue, "\(cause); other servers get the requests that \(location) does not answer")
   }
 
+  private func note(_ error: any Error, of call: OriginCall) {
+    note(error, isCancelled: call.isCancelled) { call.countsFailure() }
+  }
+
   /// Records whether the server responded to a request.
   ///
-  /// - Parameter error: why it has not; `nil` if it has.
-  private func note(_ error: (any Error)?, isCancelled: Bool) {
+  /// - Parameters:
+  ///   - error: why it has not; `nil` if it has.
+  ///   - isFirst: whether no other server has failed to answer the request: what all servers fail to answer is at fault itself.
+  private func note(_ error: (any Error)?, isCancelled: Bool = false, isFirst: () -> Bool = { true }) {
     let now = now
     var failure: OriginError?
     if let error {
@@ -212,11 +243,13 @@ final class OriginServer: Sendable, CustomStringConvertible {
       errors.wrappingAdd(1, ordering: .relaxed)
       failure = error
     }
-    let change: OriginBreaker.Change = state.withLock { state in
+    let isCounted = failure.map { $0.isOutage && isFirst() } ?? true
+    let change: OriginBreaker.Change = changing { state in
       // The proxy has closed the connections itself.
       if state.isClosed { return .none }
       state.health.exchangeEnded(failure?.kind, at: now)
       guard let failure else { return state.breaker.answered(at: now) }
+      if failure.isOutage, !isCounted { return .none }
       return state.breaker.failed(
         failure, within: settings.value.origin.timeouts.firstByte.timeAmount, at: now)
     }
@@ -229,7 +262,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
     count()
     do {
       let response = try await exchange()
-      note(nil, isCancelled: false)
+      note(nil)
       return response
     } catch {
       note(error, isCancelled: Task.isCancelled)
@@ -268,7 +301,11 @@ final class OriginServer: Sendable, CustomStringConvertible {
     }
     let reference = link.begin()
     var needsNew = false
-    if case .http1 = link { needsNew = true }
+    if case .http1 = link {
+      needsNew = true
+      // Its content is read only when the head is sent, and then the origin may have looked at it.
+      call.releaseContent()
+    }
     call.awaits(
       reference,
       OriginCall.Sent(request: request, body: body, isReused: isReused, needsNew: needsNew))
@@ -293,7 +330,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
   ) {
     let sending = Task { [settings] in
       do {
-        // Content that was read is gone: do not read it if the request was not sent, because the second attempt needs
+        // Content that was read may be gone: do not read it if the request was not sent, because the second attempt needs
         // it.
         guard try await connection.beginSending() else { return }
         if let isWanted {
@@ -304,6 +341,8 @@ final class OriginServer: Sendable, CustomStringConvertible {
           guard try await isWanted.futureResult.get() else { return }
         }
         for try await chunk in body where !chunk.isEmpty {
+          // The next attempt sends it.
+          try Task.checkCancellation()
           try await connection.send(ByteBuffer(bytes: chunk))
         }
         connection.finishSending()
@@ -370,7 +409,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
     }
   }
 
-  // MARK: - Failures in a row
+  // MARK: - Availability
 
   /// Does what follows from a change of the breaker: after a failed request or a failed check.
   private func follow(_ change: OriginBreaker.Change) {
@@ -379,12 +418,13 @@ final class OriginServer: Sendable, CustomStringConvertible {
     case .opened(let cause, let probe):
       statistics.originOutages.increment()
       logger.warning(
-        "the origin has failed several times in a row: it gets no requests until it answers a probe",
+        "the origin is down: other servers get its requests, and stored responses answer where they may, until it answers a probe",
         metadata: ["server": "\(self)", "kind": "\(cause.kind.rawValue)", "error": "\(cause)"])
       sendProbe(at: probe)
-      let (waiting, error) = state.withLock { ($0.pool.removeWaiting(), $0.breaker.refusal(at: now)) }
-      for waiter in waiting { waiter(.failure(error)) }
-    case .closed: logger.notice("the origin gets requests again", metadata: ["server": "\(self)"])
+      // Without another server, the requests that wait for a connection wait on.
+      guard available.count > 0, let error = outage else { break }
+      for waiter in state.withLock({ $0.pool.removeWaiting() }) { waiter(.failure(error)) }
+    case .closed: logger.notice("the origin is up again", metadata: ["server": "\(self)"])
     }
   }
 
@@ -417,7 +457,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
         result = .failure(error as? OriginError ?? OriginError(error))
       }
       let (timeout, now) = (settings.value.origin.timeouts.firstByte.timeAmount, now)
-      let (next, change) = state.withLock { state in
+      let (next, change) = changing { state in
         switch result {
         case .success: state.health.exchangeEnded(nil, at: now)
         case .failure(let error) where error.isOfOrigin: state.health.exchangeEnded(error.kind, at: now)
@@ -473,7 +513,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
     var limit: Int?
     /// Requests that wait for a connection.
     var waiting: Int
-    /// Why the server gets no requests.
+    /// Why the server is down.
     var cause: OriginError?
   }
 
@@ -493,7 +533,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
   /// - Parameter retiresConnections: whether connections from before serve no further request.
   func settingsChanged(retiresConnections: Bool) {
     let (now, settings) = (now, settings.value)
-    let (outcome, change, probe): (Pool.Outcome, OriginBreaker.Change, NIODeadline?) = state.withLock {
+    let (outcome, change, probe): (Pool.Outcome, OriginBreaker.Change, NIODeadline?) = changing {
       state in
       if state.isClosed { return (Pool.Outcome(), .none, nil) }
       var outcome = state.pool.update(settings.poolLimits, at: now)
@@ -513,7 +553,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
 
   /// Ends the use of the server after the requests that it has.
   func retire() {
-    let closing = state.withLock { state in
+    let closing = changing { state in
       state.isRetired = true
       state.changes += 1
       return state.pool.retire { _ in true }

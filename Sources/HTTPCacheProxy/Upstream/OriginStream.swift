@@ -39,8 +39,6 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   /// The number of the stream, once its head was sent.
   private(set) var number: Int?
   private var started: NIODeadline
-  /// Whether the content of the request may have been read.
-  private var isContentTaken = false
   /// The frames that wait until the next response is wanted.
   private var frames = CircularBuffer<HTTP2Frame.FramePayload>()
   private var headsWaiting = 0
@@ -83,6 +81,8 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
       connection.armTimer(by: deadline)
     } catch {
       connection.ended(self)
+      var error = error
+      error.hasServedOthers = hasServedOthers
       return receiver(.failure(error))
     }
     guard let multiplexer = connection.multiplexer else { return failToOpen() }
@@ -167,10 +167,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
     return written.futureResult
   }
 
-  func beginSending() -> Bool {
-    isContentTaken = isContentTaken || machine.isSending
-    return machine.isSending
-  }
+  func beginSending() -> Bool { machine.isSending }
 
   func attach(_ task: Task<Void, Never>) {
     if machine.isSending { sending = task } else { task.cancel() }
@@ -303,9 +300,12 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   }
 
   private var unsent: OriginError {
-    let reach = isContentTaken ? OriginError.Reach.unanswered : .unsent
-    return OriginError(.connectionTerminated, "the origin has refused the stream", reach: reach)
+    var error = OriginError(.connectionTerminated, "the origin has refused the stream", reach: .unsent)
+    error.hasServedOthers = hasServedOthers
+    return error
   }
+
+  private var hasServedOthers: Bool { (connection.lastStream ?? 0) > 0 }
 
   // MARK: - Responses
 

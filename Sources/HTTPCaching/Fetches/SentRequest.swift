@@ -70,7 +70,13 @@ package final class SentRequest: Sendable {
   /// Sends the request and returns the origin's final response. Interim responses before it go to the client (RFC 9110
   /// §15.2).
   func send() async throws -> TransportResponse {
-    try await final(call.transport(forwarding.request, call.body))
+    if let error = withheld { throw error }
+    return try await final(call.transport(forwarding.request, call.body))
+  }
+
+  /// Why the request is not sent: the origin does not answer, and a stored response may.
+  var withheld: (any Error)? {
+    call.withhold?({ cache.outcome(of: exchange(.failure), by: call.ruled).answer.isStored })
   }
 
   /// Returns the final response after the first one, which may be interim.

@@ -39,6 +39,11 @@ package struct TransportAbandoned: Error {
   package init() {}
 }
 
+/// Decides whether a request is withheld from an origin that does not answer.
+///
+/// It gets whether a stored response may answer instead, and returns the error that the request then ends with.
+package typealias Withholding = @Sendable (_ hasFallback: () -> Bool) -> (any Error)?
+
 /// The response that a transport returns.
 public struct TransportResponse: Sendable {
   /// Waits for the response that follows an interim one.

@@ -18,6 +18,8 @@ struct Call: Sendable {
   var ruled: RuledRequest?
   /// Runs the fetch in a cache without a disk; `nil` for Swift's own executor.
   var executor: (any TaskExecutor)?
+  /// Withholds requests from an origin that does not answer; `nil` if all are sent.
+  var withhold: Withholding?
   /// Set if a handler in this process is the origin.
   var localOrigin: LocalOrigin?
   /// When the request began, for the event that ends it.

@@ -209,7 +209,11 @@ final class RequestRun {
   private func wait(
     _ demand: Machine.Demand, _ claim: Fetch.Claim, mayRead: Bool
   ) async -> Machine.Event {
-    await cache.configuration.traced(.wait, of: request) { span in
+    // The other request may have to wait for an origin that does not answer.
+    if call.withhold != nil, let error = unanswered(demand).withheld {
+      return .ended(.failed(error), hasFallback: true)
+    }
+    return await cache.configuration.traced(.wait, of: request) { span in
       let waited = await claim.follow(mayRead: mayRead)
       // Its span exists by now.
       if let context = claim.fetch.span { span?.link(to: context) }
@@ -374,5 +378,5 @@ final class RequestRun {
 }
 
 extension CacheEngine.Outcome.Answer {
-  fileprivate var isStored: Bool { if case .stored = self { true } else { false } }
+  var isStored: Bool { if case .stored = self { true } else { false } }
 }

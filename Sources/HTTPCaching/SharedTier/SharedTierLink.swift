@@ -24,7 +24,8 @@ final class SharedTierLink: Sendable {
     /// Records up to this number are in the store already, or concern nothing that is trusted.
     var appliesAfter: UInt64 = 0
     /// Open before the first heartbeat: the node does not know the log either.
-    var breaker = CircuitBreaker(limit: SharedTierLink.failureLimit, isClosed: false)
+    var breaker = CircuitBreaker<any Error>(
+      .init(failures: SharedTierLink.failureLimit, interval: .seconds(1)), isClosed: false)
     /// The removals that the tier has not been told yet, oldest first.
     var queue: [Removal] = []
     /// How many of them, the latest, are not in the file of removals.
@@ -55,7 +56,7 @@ final class SharedTierLink: Sendable {
     case removals, writes, reclaiming
   }
 
-  /// Failures in a row after which requests do not use the tier.
+  /// Failures at which requests stop using the tier, unless more calls were answered. Heartbeats are its probes.
   static let failureLimit = 5
 
   let options: HTTPCache.SharedTierOptions
@@ -207,7 +208,8 @@ final class SharedTierLink: Sendable {
   func ask<Result>(_ body: (any SharedTier, Duration) async throws -> Result) async -> Result? {
     do {
       let result = try await body(tier, options.wait)
-      state.withLock { $0.breaker.succeeded() }
+      let now = Duration.milliseconds(clock.now.milliseconds)
+      state.withLock { $0.breaker.succeeded(at: now) }
       return result
     } catch {
       if !(error is CancellationError) { failed(error) }
@@ -220,9 +222,12 @@ final class SharedTierLink: Sendable {
   /// - Parameter isHeartbeat: whether it was a heartbeat, which waits for longer than a request does: one that fails is
   ///   enough to stop using the tier.
   func failed(_ error: any Error, isHeartbeat: Bool = false) {
+    let now = clock.now.milliseconds
     let (isReported, followers) = state.withLock { state -> (Bool, [Task<Void, any Error>]) in
       state.statistics.errors += 1
-      let isOpened = isHeartbeat ? state.breaker.open() : state.breaker.failed()
+      let time = Duration.milliseconds(now)
+      let isOpened =
+        isHeartbeat ? state.breaker.open(error, at: time) : state.breaker.failed(error, at: time)
       // Before its first heartbeat was answered, the tier is not used: that must not be silent.
       guard isOpened || isHeartbeat else { return (false, []) }
       var followers: [Task<Void, any Error>] = []
@@ -231,7 +236,6 @@ final class SharedTierLink: Sendable {
         followers = Array(state.followers.values)
         state.followers = [:]
       }
-      let now = clock.now.milliseconds
       if let reported = state.reportedFailure, now - reported < Self.reportInterval {
         return (false, followers)
       }

@@ -44,7 +44,8 @@ package struct CircuitBreaker<Cause: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - cause: why the last call failed; `nil` if the peer was never used.
-    ///   - probe: when the next probe is due, and the time to the one after it.
+    ///   - probe: when the next probe is due.
+    ///   - pause: the time before that probe.
     case open(cause: Cause?, probe: Duration, pause: Duration)
 
     static var unused: State { .closed(current: Calls(), earlier: Calls(), start: nil) }
@@ -109,16 +110,24 @@ package struct CircuitBreaker<Cause: Sendable>: Sendable {
     let wasClosed = isClosed
     if wasClosed {
       let first = min(limits.firstProbe, limits.interval)
-      state = .open(cause: cause, probe: now + first, pause: min(first * 2, limits.interval))
+      state = .open(cause: cause, probe: now + first, pause: first)
     }
     return wasClosed
   }
 
-  /// Begins a probe, if one is due. The next one is due after the pause.
+  /// Begins a probe, if one is due. The next one is due after the next pause, even if this one never ends.
   package mutating func beginProbe(at now: Duration) -> Bool {
     guard case .open(let cause, let probe, let pause) = state, probe <= now else { return false }
-    state = .open(cause: cause, probe: now + pause, pause: min(pause * 2, limits.interval))
+    let next = min(pause * 2, limits.interval)
+    state = .open(cause: cause, probe: now + next, pause: next)
     return true
+  }
+
+  /// Records the end of a probe that was not answered: the pause begins now.
+  package mutating func endProbe(at now: Duration) {
+    if case .open(let cause, _, let pause) = state {
+      state = .open(cause: cause, probe: now + pause, pause: pause)
+    }
   }
 
   /// Records a probe that was answered.

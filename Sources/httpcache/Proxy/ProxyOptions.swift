@@ -329,14 +329,14 @@ struct ProxyOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       """
-      Requests in a row without a response after which a server gets no requests until it answers a probe. Without another \
-      server, stale responses and 503 are sent at once. 0 means never.
+      Requests without a response after which a server is down until it answers a probe, unless it has answered more in the \
+      last few seconds. Other servers get its requests. Without one, stale responses are sent where they may. 0 means never.
       """, valueName: "count"))
   var originFailures = 5
 
   @Option(
     help: ArgumentHelp(
-      "Time between two probes of a server that gets no requests, and between two checks, in seconds.",
+      "Longest time between two probes of a server that is down, and time between two checks, in seconds.",
       valueName: "seconds"))
   var originProbeInterval = 5.0
 

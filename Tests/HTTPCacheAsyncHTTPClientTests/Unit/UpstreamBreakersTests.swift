@@ -17,7 +17,7 @@ struct UpstreamBreakersTests {
     /// What a request then gets.
     case sends
     case refuses
-    /// Time passes, in seconds.
+    /// Time passes, in milliseconds.
     case after(Int64)
   }
 
@@ -34,29 +34,31 @@ struct UpstreamBreakersTests {
     Case(description: "fewer failures than the limit", limit: 5, events: five.dropLast() + [.sends]),
     Case(description: "as many as the limit", limit: 5, events: five + [.refuses, .refuses]),
     Case(
-      description: "failures with a response between", limit: 3,
-      events: [
-        .fails, .fails, .responds, .fails, .fails, .sends, .fails, .refuses,
-      ]),
+      description: "failures with responses between", limit: 3,
+      events: [.fails, .fails, .responds, .fails, .refuses]),
     Case(
-      description: "one request an interval", limit: 1,
+      description: "fewer failures than responses", limit: 3,
+      events: [.responds, .responds, .responds, .responds, .fails, .fails, .fails, .sends, .fails, .refuses]),
+    Case(
+      description: "requests in growing intervals", limit: 1,
       events: [
-        .fails, .after(9), .refuses, .after(1), .sends, .refuses, .after(10), .sends, .refuses,
+        .fails, .after(99), .refuses, .after(1), .sends, .refuses, .after(199), .refuses, .after(1), .sends,
+        .refuses, .after(10_000), .sends, .after(9_999), .sends, .refuses,
       ]),
     Case(
       description: "a failure of that request", limit: 1,
       events: [
-        .fails, .after(10), .sends, .after(8), .fails, .refuses, .after(2), .sends, .refuses,
+        .fails, .after(100), .sends, .after(180), .fails, .refuses, .after(20), .sends, .refuses,
       ]),
     Case(
-      description: "its response", limit: 1, events: [.fails, .after(10), .sends, .responds, .sends, .sends]),
+      description: "its response", limit: 1, events: [.fails, .after(100), .sends, .responds, .sends, .sends]),
     Case(
       description: "a late response to an earlier request", limit: 1,
       events: [.fails, .refuses, .responds, .sends]),
     Case(description: "no limit", limit: nil, events: five + five + [.sends]),
   ]
 
-  @Test("get requests as the failures in a row say", arguments: cases)
+  @Test("get requests as the share of failures says", arguments: cases)
   func requests(_ item: Case) {
     let upstream = Self.upstream("a.example")
     var breakers = UpstreamBreakers(limit: item.limit, interval: .seconds(10))
@@ -70,13 +72,16 @@ struct UpstreamBreakersTests {
           isOpen = true
         }
       case .responds:
-        #expect(breakers.responded(upstream) == isOpen, "\(index)")
+        let isBack = breakers.responded(upstream, at: now)
+        #expect(isBack == isOpen, "\(index)")
         isOpen = false
-      case .sends: #expect(breakers.refusal(by: upstream, at: now) == nil, "\(index)")
+      case .sends:
+        let refusal = breakers.refusal(by: upstream, at: now)
+        #expect(refusal == nil, "\(index)")
       case .refuses:
         let refusal = breakers.refusal(by: upstream, at: now)
         #expect(refusal?.upstream == "https://a.example", "\(index)")
-      case .after(let seconds): now = now + .seconds(seconds)
+      case .after(let time): now = now + .milliseconds(time)
       }
     }
   }
@@ -92,7 +97,7 @@ struct UpstreamBreakersTests {
     #expect(
       refusal.description
         == """
-        https://a.example:8443 has not responded to several requests in a row, so this one was not sent; \
+        https://a.example:8443 has not responded to most of its latest requests, so this one was not sent; \
         the latest failed with: Refused(number: 2)
         """)
   }
@@ -108,7 +113,7 @@ struct UpstreamBreakersTests {
       return true
     }
     #expect([1, 2, 10, 11, 12, 21].map(counts) == [true, false, false, true, false, true])
-    _ = breakers.responded(upstream)
+    _ = breakers.responded(upstream, at: .uptimeNanoseconds(0) + .seconds(22))
     #expect(counts(at: 22))
   }
 
@@ -119,12 +124,13 @@ struct UpstreamBreakersTests {
     for other in [
       Self.upstream("b.example"), Self.upstream("a.example:444"), Self.upstream("a.example", "http"),
     ] {
-      #expect(breakers.refusal(by: other, at: .uptimeNanoseconds(1)) == nil)
+      let refusal = breakers.refusal(by: other, at: .uptimeNanoseconds(1))
+      #expect(refusal == nil)
     }
     #expect(breakers.count == 1)
   }
 
-  @Test("Of any number of hosts that fail, the latest are known")
+  @Test("Of any number of hosts, the latest are known")
   func bounded() {
     var breakers = UpstreamBreakers(limit: 1, interval: .seconds(10_000))
     let count = UpstreamBreakers.maximumCount + 100
@@ -134,8 +140,10 @@ struct UpstreamBreakersTests {
     }
     #expect(breakers.count == UpstreamBreakers.maximumCount)
     let now = NIODeadline.uptimeNanoseconds(UInt64(count))
-    #expect(breakers.refusal(by: Self.upstream("99.example"), at: now) == nil)
-    #expect(breakers.refusal(by: Self.upstream("100.example"), at: now) != nil)
+    for (host, isKnown) in [("99.example", false), ("100.example", true)] {
+      let refusal = breakers.refusal(by: Self.upstream(host), at: now)
+      #expect((refusal != nil) == isKnown)
+    }
   }
 
   private static func upstream(_ authority: String, _ scheme: String = "https") -> UpstreamBreakers.Upstream {

@@ -10,7 +10,7 @@ struct OriginBalancerTests {
   typealias Candidate = OriginBalancer.Candidate
 
   @Test(
-    "The server with the fewest requests for its weight is chosen, among those that get requests",
+    "The server with the fewest requests for its weight is chosen, available ones first",
     arguments: [
       ([], nil),
       ([Candidate()], 0),
@@ -19,7 +19,11 @@ struct OriginBalancerTests {
       ([Candidate(load: 1), Candidate(weight: 3, load: 2)], 1),
       ([Candidate(load: 1), Candidate(weight: 3, load: 4)], 0),
       ([Candidate(isAvailable: false), Candidate(load: 9)], 1),
-      ([Candidate(isAvailable: false), Candidate(isAvailable: false)], nil),
+      ([Candidate(isBackup: true), Candidate(isAvailable: false)], 0),
+      // Without an available one, the first try goes to another.
+      ([Candidate(isAvailable: false)], 0),
+      ([Candidate(isAvailable: false, load: 2), Candidate(isAvailable: false, load: 1)], 1),
+      ([Candidate(isBackup: true, isAvailable: false), Candidate(isAvailable: false, isFull: true)], 1),
       // One that has no place left is worse than any other, and better than none.
       ([Candidate(isFull: true, load: 1), Candidate(load: 9)], 1),
       ([Candidate(isAvailable: false), Candidate(isFull: true, load: 1)], 1),
@@ -31,6 +35,8 @@ struct OriginBalancerTests {
       ([Candidate(isTried: true), Candidate(load: 9)], 1),
       ([Candidate(isTried: true), Candidate(isBackup: true)], 1),
       ([Candidate(isTried: true), Candidate(isAvailable: false)], nil),
+      ([Candidate(isAvailable: false, isTried: true), Candidate(isAvailable: false)], nil),
+      ([Candidate(isTried: true), Candidate(isAvailable: false), Candidate(load: 9)], 2),
     ] as [([Candidate], Int?)])
   func choice(candidates: [Candidate], chosen: Int?) {
     var balancer = OriginBalancer()

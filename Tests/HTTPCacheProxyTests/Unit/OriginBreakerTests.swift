@@ -13,16 +13,12 @@ struct OriginBreakerTests {
   private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
   private static let silent = OriginError(.responseTimeout, "the origin is silent")
 
-  private static func request(_ path: String) -> HTTPRequest {
-    HTTPRequest(method: .post, scheme: "http", authority: "a.example", path: path)
-  }
-
   /// A breaker that has opened at the start.
   private static func opened() -> OriginBreaker {
     var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
     #expect(
       breaker.failed(silent, within: .seconds(60), at: start)
-        == .opened(cause: silent, probe: start + .seconds(5)))
+        == .opened(cause: silent, probe: start + .milliseconds(100)))
     return breaker
   }
 
@@ -30,72 +26,85 @@ struct OriginBreakerTests {
     "A request counts as failed if the origin did not respond, and as answered if it responded badly",
     arguments: [
       (.connectionRefused, true), (.connectionTimeout, true), (.dnsError, true), (.unroutable, true),
-      (.connectionTerminated, true), (.responseTimeout, true), (.responseIncomplete, false),
-      (.protocolError, false), (.proxyInternalError, nil), (.connectionLimitReached, nil),
-      (.destinationUnavailable, nil),
+      (.connectionTerminated, true), (.responseTimeout, true), (.failureStatus, true),
+      (.responseIncomplete, false), (.protocolError, false), (.proxyInternalError, nil),
+      (.connectionLimitReached, nil), (.destinationUnavailable, nil),
     ] as [(OriginError.Kind, Bool?)])
   private func kinds(kind: OriginError.Kind, isFailure: Bool?) {
     let error = OriginError(kind, "failed")
-    var breaker = OriginBreaker(failures: 2, interval: .seconds(5))
-    _ = breaker.failed(error, within: .seconds(60), at: Self.start)
-    #expect((breaker.failed(error, within: .seconds(60), at: Self.start) != .none) == (isFailure == true))
-    // One failure before: the next opens the breaker, unless the error is a response.
-    breaker = OriginBreaker(failures: 2, interval: .seconds(5))
-    _ = breaker.failed(Self.silent, within: .seconds(60), at: Self.start)
-    _ = breaker.failed(error, within: .seconds(60), at: Self.start)
+    func change(after answers: Int) -> OriginBreaker.Change {
+      var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
+      for _ in 0..<answers { _ = breaker.answered(at: Self.start) }
+      return breaker.failed(error, within: .zero, at: Self.start)
+    }
+    #expect((change(after: 0) != .none) == (isFailure == true))
+    #expect((change(after: 1) != .none) == (isFailure == true))
+    #expect(change(after: 2) == .none)
+    // What is an answer outweighs a failure.
+    var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
+    for _ in 1...2 { _ = breaker.failed(error, within: .zero, at: Self.start) }
     if isFailure != true {
-      #expect(
-        (breaker.failed(Self.silent, within: .seconds(60), at: Self.start) != .none) == (isFailure == nil))
+      #expect((breaker.failed(Self.silent, within: .zero, at: Self.start) != .none) == (isFailure == nil))
     }
   }
 
-  @Test("An exchange that the proxy has ended says nothing about the origin")
-  func ended() {
+  @Test(
+    "A connection that ends in good order, a stream that is refused, and what the proxy ends say nothing",
+    arguments: [
+      (false, OriginError.Reach.unsent, false), (false, .unanswered, true), (false, .answered, true),
+      (true, .unanswered, false),
+    ])
+  private func ended(isByProxy: Bool, reach: OriginError.Reach, isFailure: Bool) {
     var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
-    let error = OriginError(.connectionTerminated, "the proxy closed the connection", isByProxy: true)
-    #expect(breaker.failed(error, within: .seconds(60), at: Self.start) == .none)
+    let error = OriginError(
+      .connectionTerminated, "the connection has ended", reach: reach, isByProxy: isByProxy)
+    #expect((breaker.failed(error, within: .seconds(60), at: Self.start) != .none) == isFailure)
+    #expect(breaker.isAvailable != isFailure)
   }
 
-  @Test("While the breaker is open, requests are refused with the time of the next probe")
-  func refusal() throws {
-    var breaker = Self.opened()
-    let refusal = breaker.refusal(of: Self.request("/a"), at: Self.start + .milliseconds(1500))
-    let error = try #require(refusal)
-    #expect(error.kind == .destinationUnavailable)
-    #expect(error.status == 503)
-    #expect(error.retryAfter == 4)
+  @Test("While a server is not available, its error has the time of the next probe")
+  func outage() throws {
+    var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
+    #expect(breaker.outage(at: Self.start) == nil)
+    _ = breaker.failed(Self.silent, within: .zero, at: Self.start)
+    var now = Self.start
+    for _ in 1...6 {
+      now = now + .seconds(5)
+      #expect(breaker.probeBegan(authority: "a", at: now) != nil)
+      _ = breaker.probeSkipped(at: now)
+    }
+    let error = try #require(breaker.outage(at: now + .milliseconds(1500)))
+    #expect(error.kind == .destinationUnavailable && error.status == 503 && error.retryAfter == 4)
     #expect(error.description.hasSuffix(": the origin is silent"))
     // More failures change nothing, except the text.
-    #expect(
-      breaker.failed(OriginError(.connectionRefused, "refused"), within: .seconds(60), at: Self.start)
-        == .none)
+    #expect(breaker.failed(OriginError(.connectionRefused, "refused"), within: .zero, at: now) == .none)
     #expect(breaker.cause?.kind == .connectionRefused)
-    #expect(breaker.refusal(of: Self.request("/a"), at: Self.start + .seconds(60))?.retryAfter == 1)
-    #expect(breaker.answered(at: Self.start) == .closed)
-    #expect(breaker.cause == nil)
-    #expect(breaker.refusal(of: Self.request("/a"), at: Self.start) == nil)
+    #expect(breaker.outage(at: now + .seconds(60))?.retryAfter == 1)
+    #expect(breaker.answered(at: now) == .closed)
+    #expect(breaker.cause == nil && breaker.outage(at: now) == nil)
   }
 
-  @Test("Probes are sent one at a time, an interval apart, until the origin responds")
+  @Test("Probes are sent one at a time, in growing pauses, until the origin responds")
   func probes() throws {
     var breaker = Self.opened()
-    func probe(_ seconds: Int64) -> HTTPRequest? {
-      breaker.probeBegan(authority: "origin:8000", at: Self.start + .seconds(seconds))
+    var now = Self.start
+    for pause in [100, 200, 400, 800, 1600, 3200, 5000, 5000] as [Int64] {
+      func probe(after time: Int64) -> HTTPRequest? {
+        breaker.probeBegan(authority: "origin:8000", at: now + .milliseconds(time))
+      }
+      #expect(probe(after: pause - 1) == nil)
+      #expect(probe(after: pause) != nil)
+      #expect(probe(after: pause) == nil && probe(after: 60_000) == nil)
+      // It takes a second.
+      now = now + .milliseconds(pause + 1000)
+      let (next, change) = breaker.probeEnded(.failure(Self.silent), within: .zero, at: now)
+      let following = Swift.min(2 * pause, 5000)
+      #expect(next == now + .milliseconds(following) && change == .none)
     }
-    #expect(probe(4) == nil)
-    #expect(probe(5) != nil)
-    #expect(probe(5) == nil && probe(60) == nil)
-    _ = breaker.failed(Self.silent, within: .seconds(60), at: Self.start + .seconds(65))
-    #expect(
-      breaker.probeEnded(.failure(Self.silent), within: .seconds(60), at: Self.start + .seconds(65)).next
-        == Self.start
-        + .seconds(70))
-    #expect(probe(69) == nil)
-    #expect(probe(70) != nil)
-    #expect(breaker.answered(at: Self.start) == .closed)
-    #expect(
-      breaker.probeEnded(.success(500), within: .seconds(60), at: Self.start + .seconds(71)).next == nil)
-    #expect(probe(600) == nil)
+    #expect(breaker.probeBegan(authority: "origin:8000", at: now + .seconds(5)) != nil)
+    #expect(breaker.answered(at: now) == .closed)
+    #expect(breaker.probeEnded(.success(500), within: .zero, at: now + .seconds(6)).next == nil)
+    #expect(breaker.probeBegan(authority: "origin:8000", at: now + .seconds(600)) == nil)
   }
 
   @Test("A probe that ends after the breaker has opened again goes on with the probes")
@@ -108,19 +117,14 @@ struct OriginBreakerTests {
     #expect(breaker.failed(Self.silent, within: .seconds(1), at: later) != .none)
     #expect(breaker.probeBegan(authority: "origin", at: later + .seconds(5)) == nil)
     #expect(
-      breaker.probeEnded(.failure(Self.silent), within: .seconds(60), at: later + .seconds(6)).next == later
-        + .seconds(11))
+      breaker.probeEnded(.failure(Self.silent), within: .seconds(60), at: later + .seconds(6)).next
+        == later + .milliseconds(6100))
   }
 
   @Test("A probe goes to the host of the last request, and to no path that a client has chosen")
   func target() {
     var breaker = Self.opened()
-    var request = Self.request("/delete?id=1")
-    request.headerFields[.cookie] = "secret"
-    for authority in ["b.example", "a.example"] {
-      request.authority = authority
-      _ = breaker.refusal(of: request, at: Self.start)
-    }
+    breaker.authority = "a.example"
     let probe = breaker.probeBegan(authority: "origin:8000", at: Self.start + .seconds(5))
     #expect(probe == HTTPRequest(method: .head, scheme: nil, authority: "a.example", path: "/"))
     var other = Self.opened()
@@ -146,7 +150,7 @@ struct OriginBreakerTests {
   }
 
   @Test(
-    "Checks that fail in a row end the requests, although the server answers these; one that succeeds lets them in"
+    "A server that fails most checks is not available, although it answers requests; one check that succeeds changes that"
   )
   func checks() {
     var breaker = OriginBreaker(failures: 2, interval: .seconds(5), checkPath: "/health")
@@ -161,16 +165,18 @@ struct OriginBreakerTests {
       return change
     }
     for status in [200, 204, 301, 399] { #expect(check(.success(status)) == .none) }
+    now = now + .seconds(60)
     #expect(check(.success(503)) == .none)
     #expect(check(.success(200)) == .none)
+    now = now + .seconds(60)
     for failure in [.success(404), .success(500)] as [Result<Int, OriginError>] {
-      #expect(breaker.isAvailable && breaker.refusal(of: Self.request("/a"), at: now) == nil)
+      #expect(breaker.isAvailable && breaker.outage(at: now) == nil)
       #expect(breaker.answered(at: now) == .none)
       _ = check(failure)
     }
     #expect(!breaker.isAvailable && breaker.cause?.kind == .failureStatus)
-    let refusal = breaker.refusal(of: Self.request("/a"), at: now)
-    #expect(refusal?.description.hasSuffix("the response to the check has the status 500") == true)
+    #expect(
+      breaker.outage(at: now)?.description.hasSuffix("the response to the check has the status 500") == true)
     // A request in flight says less than a check, and a shortage of the proxy says nothing.
     #expect(breaker.answered(at: now) == .none && !breaker.isAvailable)
     #expect(check(.failure(OriginError(.proxyInternalError, "no descriptor"))) == .none)

@@ -124,7 +124,7 @@ struct MonitoringTests {
     // Two hits and one miss, between the scrapes; one request failed.
     #expect(try value("Hit ratio") == [0.5])
     #expect(try value("Errors that clients see").sorted().last == 1)
-    #expect(try value("Servers that get requests").count == 2)
+    #expect(try value("Servers that are up").count == 2)
   }
 
   @Test("Each alert has a query that the metrics of a proxy answer, and those of trouble fire")

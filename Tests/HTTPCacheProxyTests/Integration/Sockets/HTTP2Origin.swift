@@ -23,6 +23,11 @@ struct OriginSide {
 
   var path: String { fields.first(name: ":path") ?? "" }
 
+  /// The number of the stream on its connection.
+  var id: Int {
+    get async throws { Int(try await channel.getOption(HTTP2StreamChannelOptions.streamID).get()) }
+  }
+
   /// Reads the content until its end.
   mutating func content() async throws -> [UInt8] {
     var bytes: [UInt8] = []

@@ -4,6 +4,7 @@
 import CacheMutex
 import Foundation
 import HTTPCacheProxy
+import HTTPCaching
 import HTTPTypes
 import InMemoryLogging
 import Logging
@@ -399,7 +400,9 @@ struct OriginHTTP2Tests {
   struct GivenUp: Sendable, CustomTestStringConvertible {
     var refusal: Refusal
     var method = "GET"
-    var hasContent = false
+    /// Number of bytes of its content, and whether they are sent in chunks.
+    var content = 0
+    var isChunked = false
     /// Whether the connection has served another request before.
     var isReused = true
     /// Number of times that it is given up, and that the origin gets it.
@@ -408,7 +411,7 @@ struct OriginHTTP2Tests {
     var isAnswered = true
 
     var testDescription: String {
-      "\(refusal), \(method), \(hasContent ? "content" : "no content"), reused: \(isReused), \(refusals) times"
+      "\(refusal), \(method), \(content) bytes\(isChunked ? " in chunks" : ""), reused: \(isReused), \(refusals) times"
     }
   }
 
@@ -420,24 +423,35 @@ struct OriginHTTP2Tests {
       GivenUp(refusal: refusal, method: "POST"), GivenUp(refusal: refusal, method: "POST", isReused: false),
       GivenUp(refusal: refusal, refusals: 2, sent: 3),
       GivenUp(refusal: refusal, refusals: 9, sent: 3, isAnswered: false),
-      GivenUp(refusal: refusal, method: "PUT", hasContent: true, sent: 1, isAnswered: false),
+      // The origin has got more than the proxy keeps.
+      GivenUp(refusal: refusal, method: "PUT", content: 200_000, sent: 1, isAnswered: false),
     ]
+      + [1, 100, 20_000, 65_535].flatMap { content in
+        [
+          GivenUp(refusal: refusal, method: "POST", content: content),
+          GivenUp(refusal: refusal, method: "POST", content: content, isChunked: true, refusals: 2, sent: 3),
+        ]
+      }
   }
 
   private static let closed = [
     GivenUp(refusal: .closing), GivenUp(refusal: .closing, refusals: 2, sent: 2, isAnswered: false),
     GivenUp(refusal: .closing, isReused: false, sent: 1, isAnswered: false),
     GivenUp(refusal: .closing, method: "POST", sent: 1, isAnswered: false),
+    GivenUp(refusal: .closing, method: "POST", content: 100, sent: 1, isAnswered: false),
+    GivenUp(refusal: .closing, method: "PUT", content: 100, isChunked: true, sent: 1, isAnswered: false),
   ]
 
   @Test("A request that the origin has given up is sent again where that is safe (§8.7)", arguments: givenUp)
   func again(_ given: GivenUp) async throws {
     let refusals = Mutex(0)
+    let text = String((0..<given.content).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
     try await OriginFixture.run { stream in
       guard stream.path == "/" else {
         return try await stream.answer("first", [("cache-control", "no-store")])
       }
-      if given.hasContent { _ = try await stream.content() }
+      // Each attempt has all of the content.
+      if given.content > 0 { #expect(try await stream.content() == Array(text.utf8)) }
       if refusals.withLock({
         $0 += 1
         return $0
@@ -448,13 +462,74 @@ struct OriginHTTP2Tests {
     } _: { (fixture: OriginFixture) in
       if given.isReused { expect(try await fixture.get("/first"), endsWith: "first") }
       let content =
-        given.hasContent ? "Content-Length: 200000\r\n\r\n" + String(repeating: "x", count: 200_000) : "\r\n"
+        given.content == 0
+        ? "\r\n"
+        : given.isChunked
+          ? "Transfer-Encoding: chunked\r\n\r\n\(String(text.count, radix: 16))\r\n\(text)\r\n0\r\n\r\n"
+          : "Content-Length: \(text.count)\r\n\r\n\(text)"
       let answer = try await fixture.proxy.exchange(
         "\(given.method) / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\(content)")
       expect(answer, startsWith: given.isAnswered ? "HTTP/1.1 200" : "HTTP/1.1 502")
       #expect(fixture.requests.all.count { $0.first(name: ":path") == "/" } == given.sent)
       // Others are answered.
       expect(try await fixture.get("/other"), endsWith: "first")
+    }
+  }
+
+  @Test("Content that still arrives when the origin refuses the request reaches the next attempt whole")
+  func slowContent() async throws {
+    let (arrived, contents) = (Recorder<Int>(), Recorder<String>())
+    try await OriginFixture.run { stream in
+      guard arrived.all.isEmpty else {
+        contents.add(String(decoding: try await stream.content(), as: UTF8.self))
+        return try await stream.answer("done", [("cache-control", "no-store")])
+      }
+      arrived.add(stream.number)
+      try await stream.reset(.refusedStream)
+    } _: { (fixture: OriginFixture) in
+      let answer = try await RawClient.connect(to: fixture.proxy.port).talk { conversation in
+        try await conversation.send("POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 6\r\n\r\nabc")
+        try await eventually { fixture.requests.all.count == 2 }
+        try await conversation.send("def")
+        return await conversation.read(until: "done")
+      }
+      expect(answer, startsWith: "HTTP/1.1 200")
+      #expect(contents.all == ["abcdef"])
+      #expect(fixture.proxy.proxy.cache.transit.used == 0)
+    }
+  }
+
+  @Test(
+    "From an origin that ends each connection after a few requests, none is lost, and none is processed twice",
+    arguments: [1, 7], [0, 100, 1000])
+  func shortConnections(requests: Int, content: Int) async throws {
+    let processed = Recorder<String>()
+    let counts = Mutex<[Int: Int]>([:])
+    // The last stream of a connection that the origin processes.
+    let last = 2 * requests - 1
+    try await OriginFixture.run { stream in
+      guard try await stream.id <= last else { return }
+      processed.add(stream.path)
+      #expect(try await stream.content().count == content)
+      let connection = stream.connection
+      let count = counts.withLock { counts in
+        counts[connection, default: 0] += 1
+        return counts[connection]
+      }
+      if count == requests { try await stream.goAway(last: last) }
+      try await stream.answer("done", [("cache-control", "no-store")])
+    } _: { (fixture: OriginFixture) in
+      try await withThrowingTaskGroup { group in
+        for number in 0..<50 {
+          group.addTask {
+            try await fixture.proxy.exchange(
+              "POST /\(number) HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\nContent-Length: \(content)\r\n\r\n"
+                + String(repeating: "x", count: content))
+          }
+        }
+        for try await answer in group { expect(answer, startsWith: "HTTP/1.1 200") }
+      }
+      #expect(processed.all.sorted() == (0..<50).map { "/\($0)" }.sorted())
     }
   }
 

@@ -171,10 +171,11 @@ struct OriginProtectionTests {
     }
   }
 
-  // MARK: - Failures in a row
+  // MARK: - Servers that do not answer
 
   @Test(
-    "After failures in a row, a stopped origin delays no request, and is used again when it answers a probe")
+    "While its only server is down, the origin delays no stale response, gets all other requests, and is probed"
+  )
   func stopped() async throws {
     let log = InMemoryLogHandler()
     let isStopped = Mutex(false)
@@ -185,8 +186,7 @@ struct OriginProtectionTests {
         $0.origin.timeouts.probe = .milliseconds(5)
       }, logger: Logger(label: "test") { _ in log }
     ) { request, connection in
-      // It accepts and reads, and never responds.
-      if isStopped.withLock({ $0 }) { return await connection.readAll().isEmpty }
+      if isStopped.withLock({ $0 }) { return false }
       if request.hasPrefix("HEAD") {
         try await connection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n")
       } else {
@@ -196,41 +196,40 @@ struct OriginProtectionTests {
     } _: { proxy in
       expect(try await proxy.get("/stale"), endsWith: "hello")
       isStopped.withLock { $0 = true }
-      var configuration = proxy.proxy.configuration
-      configuration.origin.timeouts.firstByte = .zero
-      try proxy.proxy.update(configuration)
-      for _ in 1...3 { expect(try await proxy.get("/slow"), startsWith: "HTTP/1.1 504 ") }
-      // From now on, no request waits for the origin, and none but probes reaches it.
-      for _ in 1...20 {
-        let stale = try await proxy.get("/stale")
-        expect(stale, startsWith: "HTTP/1.1 200 ")
-        let unavailable = try await proxy.get("/other")
-        expect(unavailable, startsWith: "HTTP/1.1 503 ")
-        #expect(unavailable.contains("\r\nProxy-Status: httpcache; error=destination_unavailable\r\n"))
-        #expect(unavailable.contains("\r\nRetry-After: 1\r\n"))
-        expect(unavailable, endsWith: "\r\n\r\n503: the server cannot be reached.\n")
+      for _ in 1...3 { expect(try await proxy.get("/first"), startsWith: "HTTP/1.1 502 ") }
+      for number in 1...20 {
+        // No request for it reaches the origin, whether it is the first or waits for another.
+        async let other = proxy.get("/stale")
+        for stale in [try await proxy.get("/stale"), try await other] {
+          expect(stale, startsWith: "HTTP/1.1 200 ")
+        }
+        // Nothing is stored that may answer these.
+        expect(try await proxy.get("/other\(number)"), startsWith: "HTTP/1.1 502 ")
+        expect(
+          try await proxy.get("/stale", "Cache-Control: no-cache\r\n"), startsWith: "HTTP/1.1 502 ")
       }
-      #expect(!proxy.origin.requests.contains { $0.hasPrefix("GET /other ") })
+      let requests = proxy.origin.requests
+      #expect(requests.count { $0.hasPrefix("GET /other") } == 20)
+      #expect(requests.count { $0.hasPrefix("GET /stale ") } == 21)
       #expect(try await figure(proxy, "httpcache_origin_available") == 0)
       #expect(try await figure(proxy, "httpcache_origin_refused_total{reason=\"unavailable\"}") == 40)
       #expect(
         try await admin(proxy, "/status").contains(
-          "<td>gets no requests until it answers a probe: http_response_timeout</td>"))
+          "<td>down until it answers a probe: connection_terminated</td>"))
       expect(
-        try await admin(proxy, "/ready"), endsWith: "the origin does not answer: http_response_timeout\n")
+        try await admin(proxy, "/ready"), endsWith: "the origin does not answer: connection_terminated\n")
       isStopped.withLock { $0 = false }
-      configuration.origin.timeouts.firstByte = .seconds(600)
-      try proxy.proxy.update(configuration)
-      try await figure(proxy, "httpcache_origin_available", is: 1)
+      // Without a wait for a probe.
       expect(try await proxy.get("/other"), startsWith: "HTTP/1.1 200 ")
+      try await figure(proxy, "httpcache_origin_available", is: 1)
       #expect(try await figure(proxy, "httpcache_origin_outages_total") == 1)
       expect(try await admin(proxy, "/ready"), startsWith: "HTTP/1.1 200 ")
     }
     // One line each way, with the error.
-    let lines = log.entries.filter { "\($0.message)".contains("gets no requests") }
+    let lines = log.entries.filter { "\($0.message)".contains("the origin is down") }
     #expect(lines.map(\.level) == [.warning])
-    #expect(lines.first?.metadata["error"]?.description.contains("no final response") == true)
-    let ends = log.entries.filter { $0.message == "the origin gets requests again" }
+    #expect(lines.first?.metadata["error"]?.description.contains("without a response") == true)
+    let ends = log.entries.filter { $0.message == "the origin is up again" }
     #expect(ends.map(\.level) == [.notice])
   }
 
@@ -259,9 +258,9 @@ struct OriginProtectionTests {
         for number in 1...100 {
           group.addTask { try await proxy.get("/\(number)", "Cookie: secret\r\n") }
         }
-        for try await answer in group { expect(answer, startsWith: "HTTP/1.1 503 ") }
+        for try await answer in group { expect(answer, startsWith: "HTTP/1.1 502 ") }
       }
-      #expect(probes.all.count == 1)
+      #expect(probes.all.count == 1 && !probes.all.joined().contains("secret"))
       answers.withLock { $0 = true }
       isReleased.open()
       // An error is a response: the origin gets requests again.
@@ -270,12 +269,22 @@ struct OriginProtectionTests {
     }
   }
 
-  @Test("Requests that wait for a connection are refused at once when the origin fails")
-  func queueEnds() async throws {
+  @Test(
+    "Requests that wait for a connection to a server that goes down go to another one, and wait on if there is none",
+    arguments: [true, false])
+  func queueEnds(hasOther: Bool) async throws {
     let isReleased = Gate()
+    let other = try await RawOrigin.start { _, connection in
+      try await connection.send(ok("hello", Self.noStore))
+      return true
+    }
     try await ProxyFixture.run {
       Self.configure(&$0, connections: 1)
       $0.origin.limits.failures = 1
+      guard hasOther else { return }
+      var backup = ProxyConfiguration.Origin.Server(host: "127.0.0.1", port: other.port)
+      backup.isBackup = true
+      $0.origin.servers.append(backup)
     } origin: { _, _ in
       await isReleased.pass()
       return false
@@ -287,11 +296,104 @@ struct OriginProtectionTests {
         for number in 2...5 { group.addTask { try await proxy.get("/\(number)") } }
         try await figure(proxy, Self.waiting, is: 4)
         isReleased.open()
-        var statuses: [String] = []
-        for try await answer in group { statuses.append(String(answer.dropFirst(9).prefix(3))) }
-        #expect(statuses.sorted() == ["502", "503", "503", "503", "503"])
+        for try await answer in group {
+          expect(answer, startsWith: hasOther ? "HTTP/1.1 200 " : "HTTP/1.1 502 ")
+        }
       }
-      #expect(proxy.origin.requests.count == 1)
+      #expect(proxy.origin.requests.count { !$0.hasPrefix("HEAD") } == (hasOther ? 1 : 5))
+    }
+    await other.stop()
+  }
+
+  /// What a server does with the requests for one URL.
+  enum Trouble: CaseIterable {
+    case closes
+    case sends503
+  }
+
+  @Test(
+    "One URL that no server answers takes no server from the others", arguments: Trouble.allCases, [1, 2, 3])
+  func oneURL(trouble: Trouble, count: Int) async throws {
+    let answering: RawOrigin.Answering = { request, connection in
+      guard request.contains("/bad") else {
+        if request.hasPrefix("POST") { _ = await connection.read(until: "work") }
+        try await connection.send(ok(request.hasPrefix("HEAD") ? "" : "hello", Self.noStore))
+        return true
+      }
+      switch trouble {
+      case .closes: return false
+      case .sends503:
+        try await connection.send("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+        return true
+      }
+    }
+    var others: [RawOrigin] = []
+    for _ in 1..<count { others.append(try await RawOrigin.start(answering)) }
+    try await ProxyFixture.run {
+      $0.origin.servers += others.map { .init(host: "127.0.0.1", port: $0.port) }
+      $0.origin.limits.failures = 5
+      $0.origin.failureStatuses = [503]
+    } origin: { request, connection in
+      try await answering(request, &connection)
+    } _: { proxy in
+      for round in 1...5 {
+        try await withThrowingTaskGroup { group in
+          for number in 1...8 { group.addTask { try await proxy.get("/bad?\(number)") } }
+          for try await answer in group { #expect(!answer.hasPrefix("HTTP/1.1 200 ")) }
+        }
+        for number in 1...3 {
+          expect(try await proxy.get("/good\(round)\(number)"), startsWith: "HTTP/1.1 200 ")
+        }
+        let post = try await proxy.exchange(
+          "POST /good HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwork")
+        expect(post, startsWith: "HTTP/1.1 200 ")
+      }
+    }
+    for other in others { await other.stop() }
+  }
+
+  @Test("A server that accepts and closes is left when another one answers, and counts alone")
+  func forwarder() async throws {
+    let closing = try await RawOrigin.start { _, _ in false }
+    try await ProxyFixture.run {
+      Self.configure(&$0, connections: 100)
+      var first = ProxyConfiguration.Origin.Server(host: "127.0.0.1", port: closing.port)
+      first.weight = 1000
+      $0.origin.servers.insert(first, at: 0)
+      $0.origin.limits.failures = 5
+    } origin: { _, connection in
+      try await connection.send(ok("hello", Self.noStore))
+      return true
+    } _: { proxy in
+      for number in 1...20 { expect(try await proxy.get("/\(number)"), endsWith: "hello") }
+      #expect(closing.requests.count { $0.hasPrefix("GET") } == 5)
+      #expect(
+        try await figure(proxy, "httpcache_origin_server_available{server=\"127.0.0.1:\(closing.port)\"}")
+          == 0)
+      #expect(
+        try await figure(
+          proxy, "httpcache_origin_server_available{server=\"127.0.0.1:\(proxy.origin.port)\"}")
+          == 1)
+    }
+    await closing.stop()
+  }
+
+  @Test("An origin that was away gets requests at once when it is back")
+  func restart() async throws {
+    let isAway = Mutex(false)
+    try await ProxyFixture.run {
+      $0.origin.limits.failures = 5
+    } origin: { _, connection in
+      if isAway.withLock({ $0 }) { return false }
+      try await connection.send(ok("hello", Self.noStore))
+      return true
+    } _: { proxy in
+      for round in 1...3 {
+        isAway.withLock { $0 = true }
+        for number in 1...20 { expect(try await proxy.get("/\(number)"), startsWith: "HTTP/1.1 502 ") }
+        isAway.withLock { $0 = false }
+        for number in 1...5 { expect(try await proxy.get("/\(round)\(number)"), startsWith: "HTTP/1.1 200 ") }
+      }
     }
   }
 

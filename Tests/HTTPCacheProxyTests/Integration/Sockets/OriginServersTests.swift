@@ -252,7 +252,7 @@ struct OriginServersTests {
       #expect(answers == ["hello", "well"])
     }
     await troubled.stop()
-    let ends = log.entries.filter { "\($0.message)".contains("gets no requests") }
+    let ends = log.entries.filter { "\($0.message)".contains("the origin is down") }
     #expect(ends.map { $0.metadata["server"] } == ["127.0.0.1:\(troubled.port)"])
     // Each request that another server has answered is logged, and not each in a line.
     let failovers = log.entries.filter { "\($0.message)".contains("other servers get the requests") }
