@@ -46,7 +46,9 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
   var retryAfter: Int?
   /// Whether the proxy itself ended the exchange.
   var isByProxy: Bool
-  /// Whether the connection has carried other requests that the origin has looked at: then another connection will, too.
+  /// Whether the origin says that it has not looked at the request (RFC 9113 §8.7).
+  var isRefusal = false
+  /// Whether it has looked at others on the same connection: then it will look at this one on another.
   var hasServedOthers = false
 
   init(
@@ -68,14 +70,11 @@ struct OriginError: Error, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Whether the origin has not responded at all: this counts for the ``OriginBreaker``. A connection that ends in good order, and a
-  /// stream that is refused, say nothing about the origin, which has not looked at the request.
+  /// Whether the origin has not responded at all: this counts for the ``OriginBreaker``. A refusal says nothing about the origin.
   var isOutage: Bool { isOfOrigin && !isAnswer && !isRefusal }
 
   /// Whether the origin has responded, but badly.
   var isAnswer: Bool { isOfOrigin && (kind == .protocolError || kind == .responseIncomplete) }
-
-  private var isRefusal: Bool { kind == .connectionTerminated && reach == .unsent }
 
   /// Maximum times that a request is sent, if the origin never looks at it: two connections may end at the same time.
   static let attempts = 3

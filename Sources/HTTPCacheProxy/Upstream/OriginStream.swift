@@ -81,9 +81,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
       connection.armTimer(by: deadline)
     } catch {
       connection.ended(self)
-      var error = error
-      error.hasServedOthers = hasServedOthers
-      return receiver(.failure(error))
+      return receiver(.failure(connection.lastStream == nil ? error : unsent))
     }
     guard let multiplexer = connection.multiplexer else { return failToOpen() }
     waiting = request
@@ -287,7 +285,7 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   /// Why the stream was closed.
   private func reason(_ code: NIOHTTP2.HTTP2ErrorCode) -> OriginError {
     // §6.8, §8.7: the origin has not looked at the request.
-    if code == .refusedStream { return unsent }
+    if code == .refusedStream { return refused }
     if let number, number > connection.lastStream ?? number { return unsent }
     if let failure = connection.failure { return failure }
     if code == .http11Required {
@@ -300,12 +298,20 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
   }
 
   private var unsent: OriginError {
-    var error = OriginError(.connectionTerminated, "the origin has refused the stream", reach: .unsent)
-    error.hasServedOthers = hasServedOthers
+    // Without GOAWAY, the connection has just ended.
+    guard let last = connection.lastStream else {
+      return OriginError(.connectionTerminated, "the origin closed the connection", reach: .unsent)
+    }
+    var error = refused
+    error.hasServedOthers = last > 0
     return error
   }
 
-  private var hasServedOthers: Bool { (connection.lastStream ?? 0) > 0 }
+  private var refused: OriginError {
+    var error = OriginError(.connectionTerminated, "the origin has refused the stream", reach: .unsent)
+    error.isRefusal = true
+    return error
+  }
 
   // MARK: - Responses
 

@@ -70,14 +70,12 @@ package final class SentRequest: Sendable {
   /// Sends the request and returns the origin's final response. Interim responses before it go to the client (RFC 9110
   /// §15.2).
   func send() async throws -> TransportResponse {
-    if let error = withheld { throw error }
+    if let error = call.withhold?({ hasFallback }) { throw error }
     return try await final(call.transport(forwarding.request, call.body))
   }
 
-  /// Why the request is not sent: the origin does not answer, and a stored response may.
-  var withheld: (any Error)? {
-    call.withhold?({ cache.outcome(of: exchange(.failure), by: call.ruled).answer.isStored })
-  }
+  /// Whether a stored response may answer if the origin does not.
+  var hasFallback: Bool { cache.outcome(of: exchange(.failure), by: call.ruled).answer.isStored }
 
   /// Returns the final response after the first one, which may be interim.
   func final(_ first: TransportResponse) async throws -> TransportResponse {

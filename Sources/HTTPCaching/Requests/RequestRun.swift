@@ -210,7 +210,7 @@ final class RequestRun {
     _ demand: Machine.Demand, _ claim: Fetch.Claim, mayRead: Bool
   ) async -> Machine.Event {
     // The other request may have to wait for an origin that does not answer.
-    if call.withhold != nil, let error = unanswered(demand).withheld {
+    if let error = call.withhold?({ unanswered(demand).hasFallback }) {
       return .ended(.failed(error), hasFallback: true)
     }
     return await cache.configuration.traced(.wait, of: request) { span in

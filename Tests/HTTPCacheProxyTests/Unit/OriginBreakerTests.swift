@@ -49,15 +49,14 @@ struct OriginBreakerTests {
   }
 
   @Test(
-    "A connection that ends in good order, a stream that is refused, and what the proxy ends say nothing",
-    arguments: [
-      (false, OriginError.Reach.unsent, false), (false, .unanswered, true), (false, .answered, true),
-      (true, .unanswered, false),
-    ])
-  private func ended(isByProxy: Bool, reach: OriginError.Reach, isFailure: Bool) {
+    "A refused stream, the end of a connection in good order, and what the proxy ends say nothing",
+    arguments: OriginError.Reach.allCases, [(false, false), (true, false), (false, true)])
+  private func ended(reach: OriginError.Reach, cause: (isByProxy: Bool, isRefusal: Bool)) {
     var breaker = OriginBreaker(failures: 1, interval: .seconds(5))
-    let error = OriginError(
-      .connectionTerminated, "the connection has ended", reach: reach, isByProxy: isByProxy)
+    var error = OriginError(
+      .connectionTerminated, "the connection has ended", reach: reach, isByProxy: cause.isByProxy)
+    error.isRefusal = cause.isRefusal
+    let isFailure = !cause.isByProxy && !cause.isRefusal
     #expect((breaker.failed(error, within: .seconds(60), at: Self.start) != .none) == isFailure)
     #expect(breaker.isAvailable != isFailure)
   }
