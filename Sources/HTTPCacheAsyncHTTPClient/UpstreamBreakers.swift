@@ -38,14 +38,16 @@ struct UpstreamBreakers {
   }
 
   private struct State {
-    var breaker: CircuitBreaker<any Error>
+    var breaker: CircuitBreaker
+    /// Why the latest request failed.
+    var cause: (any Error)?
     /// When the upstream has last responded, or failed.
     var last: NIODeadline
     /// When the next deadline that passes may count.
     var nextDeadline = NIODeadline.uptimeNanoseconds(0)
   }
 
-  private let limits: CircuitBreaker<any Error>.Limits
+  private let limits: CircuitBreaker.Limits
   private let interval: TimeAmount
   private var states: [Upstream: State] = [:]
   /// The callers choose the hosts, so there may be any number.
@@ -67,7 +69,7 @@ struct UpstreamBreakers {
 
   /// Returns the error of a request that must not be sent; `nil` if it is to be sent.
   mutating func refusal(by upstream: Upstream, at now: NIODeadline) -> UpstreamUnavailable? {
-    guard let cause = states[upstream]?.breaker.cause else { return nil }
+    guard let state = states[upstream], !state.breaker.isClosed, let cause = state.cause else { return nil }
     // This request finds out; the others do not wait for it.
     if states[upstream]?.breaker.beginProbe(at: now.time) == true { return nil }
     return UpstreamUnavailable(upstream: upstream.name, cause: cause)
@@ -95,7 +97,8 @@ struct UpstreamBreakers {
   mutating func failed(_ upstream: Upstream, _ cause: any Error, at now: NIODeadline) -> Bool {
     change(upstream, at: now) { [interval] state in
       state.nextDeadline = now + interval
-      return state.breaker.failed(cause, at: now.time)
+      state.cause = cause
+      return state.breaker.failed(at: now.time)
     }
   }
 
@@ -116,6 +119,5 @@ struct UpstreamBreakers {
 }
 
 extension NIODeadline {
-  /// The time since the start of the system's clock.
-  fileprivate var time: Duration { .nanoseconds(Int64(clamping: uptimeNanoseconds)) }
+  fileprivate var time: Int64 { Int64(clamping: uptimeNanoseconds) }
 }

@@ -38,8 +38,8 @@ struct OriginBreaker {
     case closed
   }
 
-  private var calls: CircuitBreaker<OriginError>
-  private var checks: CircuitBreaker<OriginError>
+  private var calls: CircuitBreaker
+  private var checks: CircuitBreaker
   private var checkPath: String?
   /// Time from the end of a check to the next one.
   private var interval: TimeAmount
@@ -60,7 +60,7 @@ struct OriginBreaker {
     (self.interval, self.checkPath) = (interval, checkPath)
   }
 
-  private typealias Limits = CircuitBreaker<OriginError>.Limits
+  private typealias Limits = CircuitBreaker.Limits
 
   /// Checks are rare: all of the last ones count.
   private static func limits(_ failures: Int?, _ interval: TimeAmount) -> (calls: Limits, checks: Limits) {
@@ -75,7 +75,7 @@ struct OriginBreaker {
   var isAvailable: Bool { calls.isClosed && checks.isClosed }
 
   /// Why the server is not available: the latest error; `nil` if it is.
-  var cause: OriginError? { calls.cause ?? checks.cause }
+  private(set) var cause: OriginError?
 
   /// The error of requests that are not sent because the server is not available; `nil` if it is.
   func outage(at now: NIODeadline) -> OriginError? {
@@ -96,8 +96,10 @@ struct OriginBreaker {
   }
 
   private mutating func close() -> Change {
-    let hasChanged = (calls.close(), checks.close())
-    return hasChanged.0 || hasChanged.1 ? .closed : .none
+    guard !isAvailable else { return .none }
+    _ = (calls.close(), checks.close())
+    cause = nil
+    return .closed
   }
 
   /// Records a request without a response.
@@ -111,10 +113,12 @@ struct OriginBreaker {
   }
 
   private mutating func counted(
-    _ error: OriginError, in counter: WritableKeyPath<Self, CircuitBreaker<OriginError>>, at now: NIODeadline
+    _ error: OriginError, in counter: WritableKeyPath<Self, CircuitBreaker>, at now: NIODeadline
   ) -> Change {
     let wasAvailable = isAvailable
-    guard self[keyPath: counter].failed(error, at: now.time), wasAvailable else { return .none }
+    if !wasAvailable { cause = error }
+    guard self[keyPath: counter].failed(at: now.time), wasAvailable else { return .none }
+    cause = error
     return .opened(cause: error, probe: calls.nextProbe.map { NIODeadline($0) } ?? nextCheck)
   }
 
@@ -194,12 +198,9 @@ struct OriginBreaker {
 }
 
 extension NIODeadline {
-  /// The time since the start of the system's clock.
-  fileprivate var time: Duration { .nanoseconds(Int64(clamping: uptimeNanoseconds)) }
+  fileprivate var time: Int64 { Int64(clamping: uptimeNanoseconds) }
 
-  fileprivate init(_ time: Duration) {
-    self = .uptimeNanoseconds(0) + time.timeAmount
-  }
+  fileprivate init(_ time: Int64) { self = .uptimeNanoseconds(UInt64(clamping: time)) }
 }
 
 extension TimeAmount {

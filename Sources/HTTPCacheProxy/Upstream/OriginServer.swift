@@ -36,7 +36,8 @@ final class OriginServer: Sendable, CustomStringConvertible {
   let channels = OpenChannels()
   /// The addresses of the server's name; `nil` if it has none.
   let addresses: OriginAddresses?
-  let via: String
+  /// What is added to `Via`, for each version of HTTP in its order: to make it takes an allocation.
+  private let vias: [String]
 
   typealias Pool = OriginPool<OriginLink, Waiter>
   /// Gets the connection, or the error, of a request that waits for a connection.
@@ -75,7 +76,7 @@ final class OriginServer: Sendable, CustomStringConvertible {
     self.logger = logger
     left = FailureLog(logger, recovery: "\(location) answers again")
     let current = settings.value
-    via = current.pseudonym
+    vias = HTTPVersion.allCases.map { "\($0.number) \(current.pseudonym)" }
     if case .address(let address) = location, IPAddress(address.host) == nil {
       addresses = OriginAddresses(address, lookup: lookup, logger: logger)
     } else {
@@ -322,7 +323,13 @@ final class OriginServer: Sendable, CustomStringConvertible {
     sendContent(body, reference, when: isWanted)
   }
 
-  func via(_ version: HTTPVersion) -> String { "\(version.number) \(via)" }
+  func via(_ version: HTTPVersion) -> String {
+    switch version {
+    case .http10: vias[0]
+    case .http11: vias[1]
+    case .http2: vias[2]
+    }
+  }
 
   /// Sends the content while the response is awaited.
   private func sendContent(

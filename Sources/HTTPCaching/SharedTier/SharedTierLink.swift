@@ -24,7 +24,7 @@ final class SharedTierLink: Sendable {
     /// Records up to this number are in the store already, or concern nothing that is trusted.
     var appliesAfter: UInt64 = 0
     /// Open before the first heartbeat: the node does not know the log either.
-    var breaker = CircuitBreaker<any Error>(
+    var breaker = CircuitBreaker(
       .init(failures: SharedTierLink.failureLimit, interval: .seconds(1)), isClosed: false)
     /// The removals that the tier has not been told yet, oldest first.
     var queue: [Removal] = []
@@ -208,7 +208,7 @@ final class SharedTierLink: Sendable {
   func ask<Result>(_ body: (any SharedTier, Duration) async throws -> Result) async -> Result? {
     do {
       let result = try await body(tier, options.wait)
-      let now = Duration.milliseconds(clock.now.milliseconds)
+      let now = clock.now.milliseconds * 1_000_000
       state.withLock { $0.breaker.succeeded(at: now) }
       return result
     } catch {
@@ -225,9 +225,8 @@ final class SharedTierLink: Sendable {
     let now = clock.now.milliseconds
     let (isReported, followers) = state.withLock { state -> (Bool, [Task<Void, any Error>]) in
       state.statistics.errors += 1
-      let time = Duration.milliseconds(now)
-      let isOpened =
-        isHeartbeat ? state.breaker.open(error, at: time) : state.breaker.failed(error, at: time)
+      let time = now * 1_000_000
+      let isOpened = isHeartbeat ? state.breaker.open(at: time) : state.breaker.failed(at: time)
       // Before its first heartbeat was answered, the tier is not used: that must not be silent.
       guard isOpened || isHeartbeat else { return (false, []) }
       var followers: [Task<Void, any Error>] = []

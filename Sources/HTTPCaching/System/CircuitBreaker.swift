@@ -8,45 +8,47 @@
 /// for the first time, because most interruptions are short, and then less and less often.
 ///
 /// The peer is the shared tier, a server behind the proxy, or the upstream of an HTTP client. The value has no clock: events have
-/// their time, since any moment.
-package struct CircuitBreaker<Cause: Sendable>: Sendable {
+/// their time in nanoseconds, since any moment.
+package struct CircuitBreaker: Hashable, Sendable {
   package struct Limits: Hashable, Sendable {
-    /// Failed calls within ``window`` at which the peer is left, unless more were answered; `nil` for never.
+    /// Failed calls within the window at which the peer is left, unless more were answered; `nil` for never.
     package var failures: Int?
-    /// The longest time for which a call counts. At least half of it is looked at.
-    package var window: Duration
-    /// The time from the opening to the first probe. It doubles from probe to probe, up to ``interval``.
-    package var firstProbe: Duration
-    package var interval: Duration
+    /// Half of the longest time for which a call counts. At least so much is looked at.
+    fileprivate var halfWindow: Int64
+    fileprivate var firstPause: Int64
+    fileprivate var longestPause: Int64
 
+    /// - Parameters:
+    ///   - failures: see ``failures``.
+    ///   - window: the longest time for which a call counts.
+    ///   - firstProbe: the time from the opening to the first probe. It doubles from probe to probe.
+    ///   - interval: the longest time from one probe to the next.
     package init(
       failures: Int?, window: Duration = .seconds(5), firstProbe: Duration = .milliseconds(100),
       interval: Duration
     ) {
-      (self.failures, self.window, self.firstProbe, self.interval) = (failures, window, firstProbe, interval)
+      self.failures = failures
+      halfWindow = max(1, window.nanoseconds / 2)
+      longestPause = interval.nanoseconds
+      firstPause = min(firstProbe.nanoseconds, longestPause)
     }
   }
 
   /// The calls of half a window.
-  private struct Calls {
+  private struct Calls: Hashable {
     var answered = 0
     var failed = 0
-
-    static func + (one: Calls, other: Calls) -> Calls {
-      Calls(answered: one.answered + other.answered, failed: one.failed + other.failed)
-    }
   }
 
-  private enum State {
+  private enum State: Hashable {
     /// - Parameter start: when the current half of the window began; `nil` before the first call.
-    case closed(current: Calls, earlier: Calls, start: Duration?)
+    case closed(current: Calls, earlier: Calls, start: Int64?)
     /// The peer is not used.
     ///
     /// - Parameters:
-    ///   - cause: why the last call failed; `nil` if the peer was never used.
     ///   - probe: when the next probe is due.
     ///   - pause: the time before that probe.
-    case open(cause: Cause?, probe: Duration, pause: Duration)
+    case open(probe: Int64, pause: Int64)
 
     static var unused: State { .closed(current: Calls(), earlier: Calls(), start: nil) }
   }
@@ -57,48 +59,42 @@ package struct CircuitBreaker<Cause: Sendable>: Sendable {
   /// - Parameter isClosed: whether the peer is used before it has answered a probe.
   package init(_ limits: Limits, isClosed: Bool = true) {
     self.limits = limits
-    state = isClosed ? .unused : .open(cause: nil, probe: .zero, pause: limits.firstProbe)
+    state = isClosed ? .unused : .open(probe: .min, pause: limits.firstPause)
   }
 
   /// Whether the peer is used.
   package var isClosed: Bool { if case .closed = state { true } else { false } }
 
-  /// Why the peer is not used: the latest failure.
-  package var cause: Cause? { if case .open(let cause, _, _) = state { cause } else { nil } }
-
   /// When the next probe is due; `nil` while the peer is used.
-  package var nextProbe: Duration? { if case .open(_, let probe, _) = state { probe } else { nil } }
+  package var nextProbe: Int64? { if case .open(let probe, _) = state { probe } else { nil } }
 
   // MARK: - Calls
 
   /// Records a call that was answered. It does not end an interruption, which it may have begun before.
-  package mutating func succeeded(at now: Duration) { count(Calls(answered: 1), at: now) }
+  package mutating func succeeded(at now: Int64) { count(Calls(answered: 1), at: now) }
 
   /// Records a call that failed or took too long.
   ///
   /// - Returns: whether the peer is not used from now on.
-  package mutating func failed(_ cause: Cause, at now: Duration) -> Bool {
-    if case .open(_, let probe, let pause) = state {
-      state = .open(cause: cause, probe: probe, pause: pause)
-      return false
-    }
+  package mutating func failed(at now: Int64) -> Bool {
     count(Calls(failed: 1), at: now)
     guard let limit = limits.failures, case .closed(let current, let earlier, _) = state else { return false }
-    let all = current + earlier
-    return all.failed >= limit && all.failed >= all.answered && open(cause, at: now)
+    let (failed, answered) = (current.failed + earlier.failed, current.answered + earlier.answered)
+    return failed >= limit && failed >= answered && open(at: now)
   }
 
-  private mutating func count(_ call: Calls, at now: Duration) {
+  private mutating func count(_ call: Calls, at now: Int64) {
     guard case .closed(var current, var earlier, let start) = state else { return }
-    let half = limits.window / 2
-    let time = start.map { now - $0 } ?? .zero
     var begun = start ?? now
+    let time = now - begun
     // The clock may have been set back.
-    if time >= half || time < .zero {
-      earlier = time >= .zero && time < half * 2 ? current : Calls()
+    if time >= limits.halfWindow || time < 0 {
+      earlier = time >= 0 && time < 2 * limits.halfWindow ? current : Calls()
       (current, begun) = (Calls(), now)
     }
-    state = .closed(current: current + call, earlier: earlier, start: begun)
+    current.answered += call.answered
+    current.failed += call.failed
+    state = .closed(current: current, earlier: earlier, start: begun)
   }
 
   // MARK: - Interruptions
@@ -106,28 +102,23 @@ package struct CircuitBreaker<Cause: Sendable>: Sendable {
   /// Stops the use of the peer.
   ///
   /// - Returns: whether it was used until now.
-  package mutating func open(_ cause: Cause, at now: Duration) -> Bool {
-    let wasClosed = isClosed
-    if wasClosed {
-      let first = min(limits.firstProbe, limits.interval)
-      state = .open(cause: cause, probe: now + first, pause: first)
-    }
-    return wasClosed
+  package mutating func open(at now: Int64) -> Bool {
+    guard isClosed else { return false }
+    state = .open(probe: now + limits.firstPause, pause: limits.firstPause)
+    return true
   }
 
   /// Begins a probe, if one is due. The next one is due after the next pause, even if this one never ends.
-  package mutating func beginProbe(at now: Duration) -> Bool {
-    guard case .open(let cause, let probe, let pause) = state, probe <= now else { return false }
-    let next = min(pause * 2, limits.interval)
-    state = .open(cause: cause, probe: now + next, pause: next)
+  package mutating func beginProbe(at now: Int64) -> Bool {
+    guard case .open(let probe, let pause) = state, probe <= now else { return false }
+    let next = min(pause * 2, limits.longestPause)
+    state = .open(probe: now + next, pause: next)
     return true
   }
 
   /// Records the end of a probe that was not answered: the pause begins now.
-  package mutating func endProbe(at now: Duration) {
-    if case .open(let cause, _, let pause) = state {
-      state = .open(cause: cause, probe: now + pause, pause: pause)
-    }
+  package mutating func endProbe(at now: Int64) {
+    if case .open(_, let pause) = state { state = .open(probe: now + pause, pause: pause) }
   }
 
   /// Records a probe that was answered.
@@ -137,5 +128,13 @@ package struct CircuitBreaker<Cause: Sendable>: Sendable {
     guard !isClosed else { return false }
     state = .unused
     return true
+  }
+}
+
+extension Duration {
+  /// The duration in nanoseconds, at least 0, and at most a hundred years.
+  fileprivate var nanoseconds: Int64 {
+    let bounded = min(max(self, .zero), .seconds(3_155_760_000))
+    return bounded.components.seconds * 1_000_000_000 + bounded.components.attoseconds / 1_000_000_000
   }
 }
