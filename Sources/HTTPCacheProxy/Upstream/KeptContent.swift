@@ -16,8 +16,8 @@ final class KeptContent: AsyncSequence, Sendable {
   typealias Element = ArraySlice<UInt8>
   typealias Failure = any Error
 
-  /// The window of a stream at its beginning, in bytes (RFC 9113 §6.9.2).
-  static let limit = 65_535
+  /// As much as the window of a stream at its beginning (RFC 9113 §6.9.2), in bytes.
+  static let limit = 64 << 10
 
   private typealias Reading = Task<ArraySlice<UInt8>?, any Error>
 

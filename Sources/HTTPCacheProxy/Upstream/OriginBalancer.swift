@@ -25,14 +25,9 @@ struct OriginBalancer {
   /// How far each server is ahead of its turn.
   private var turns: [Int] = []
 
-  /// Returns the index of the server for a request: an available one, and another one only if no server was tried.
-  ///
-  /// - Returns: `nil` if each one was tried, or no other one is available.
+  /// Returns the index of the server for a request, which is an available one if there is one; `nil` if each one was tried.
   mutating func choose(from candidates: [Candidate]) -> Int? {
-    let isFirst = !candidates.contains { $0.isTried }
-    var choice = candidates.indices.filter {
-      !candidates[$0].isTried && (isFirst || candidates[$0].isAvailable)
-    }
+    var choice = candidates.indices.filter { !candidates[$0].isTried }
     func prefer(_ isPreferred: (Candidate) -> Bool) {
       let preferred = choice.filter { isPreferred(candidates[$0]) }
       if !preferred.isEmpty { choice = preferred }

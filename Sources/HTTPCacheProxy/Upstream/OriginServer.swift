@@ -212,7 +212,13 @@ final class OriginServer: Sendable, CustomStringConvertible {
   private func fail(_ call: OriginCall, _ error: any Error, _ request: (HTTPRequest, MessageBody)?) {
     note(error, of: call)
     if let error = error as? OriginError {
-      if let (request, body) = request, call.sendAgain(request, body, after: error) { return }
+      if let (request, body) = request {
+        if call.sendAgain(request, body, after: error) { return }
+        // It has waited for a connection to this server, and there is no other that it could go to.
+        if error.kind == .destinationUnavailable, !state.withLock(\.isClosed) {
+          return send(request, body, call, isAgain: true)
+        }
+      }
       error.count(in: statistics)
     }
     call.end(.failure(error))

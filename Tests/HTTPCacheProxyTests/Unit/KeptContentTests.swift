@@ -32,7 +32,8 @@ struct KeptContentTests {
   @Test(
     "An attempt has all of the content, however much of it others have read, up to a window of bytes",
     arguments: [
-      [], [1], [10, 20, 30], [65_535], [65_535, 1], [40_000, 40_000], [65_536], [100_000, 100_000],
+      [], [1], [10, 20, 30], [65_535], [65_535, 1], [40_000, 40_000], [65_536], [65_536, 1], [65_537, 1],
+      [100_000, 100_000],
     ])
   func attempts(counts: [Int]) async throws {
     for read in 0...counts.count + 1 {

@@ -20,7 +20,7 @@ struct OriginBalancerTests {
       ([Candidate(load: 1), Candidate(weight: 3, load: 4)], 0),
       ([Candidate(isAvailable: false), Candidate(load: 9)], 1),
       ([Candidate(isBackup: true), Candidate(isAvailable: false)], 0),
-      // Without an available one, the first try goes to another.
+      // Without an available one, the request is tried all the same.
       ([Candidate(isAvailable: false)], 0),
       ([Candidate(isAvailable: false, load: 2), Candidate(isAvailable: false, load: 1)], 1),
       ([Candidate(isBackup: true, isAvailable: false), Candidate(isAvailable: false, isFull: true)], 1),
@@ -34,8 +34,8 @@ struct OriginBalancerTests {
       // A server that has not answered the request does not get it again.
       ([Candidate(isTried: true), Candidate(load: 9)], 1),
       ([Candidate(isTried: true), Candidate(isBackup: true)], 1),
-      ([Candidate(isTried: true), Candidate(isAvailable: false)], nil),
-      ([Candidate(isAvailable: false, isTried: true), Candidate(isAvailable: false)], nil),
+      ([Candidate(isTried: true), Candidate(isAvailable: false)], 1),
+      ([Candidate(isAvailable: false, isTried: true), Candidate(isTried: true)], nil),
       ([Candidate(isTried: true), Candidate(isAvailable: false), Candidate(load: 9)], 2),
     ] as [([Candidate], Int?)])
   func choice(candidates: [Candidate], chosen: Int?) {

@@ -305,6 +305,44 @@ struct OriginProtectionTests {
     await other.stop()
   }
 
+  @Test("While all servers are down, a request that one refuses goes to the next one")
+  func allDown() async throws {
+    let isWell = Mutex(false)
+    let gone = try await RawOrigin.start { _, _ in false }
+    await gone.stop()
+    try await ProxyFixture.run {
+      $0.origin.servers[0].isBackup = true
+      $0.origin.servers.insert(.init(host: "127.0.0.1", port: gone.port), at: 0)
+      $0.origin.limits.failures = 2
+    } origin: { _, connection in
+      guard isWell.withLock({ $0 }) else { return false }
+      try await connection.send(ok("hello", Self.noStore))
+      return true
+    } _: { proxy in
+      for number in 1...20 { expect(try await proxy.get("/\(number)"), startsWith: "HTTP/1.1 502 ") }
+      isWell.withLock { $0 = true }
+      for number in 1...5 { expect(try await proxy.get("/again\(number)"), startsWith: "HTTP/1.1 200 ") }
+    }
+  }
+
+  @Test("Of many requests at once that no server answers, none gets 503, however few connections there are")
+  func burst() async throws {
+    let other = try await RawOrigin.start { _, _ in false }
+    try await ProxyFixture.run {
+      Self.configure(&$0, connections: 2)
+      $0.origin.servers.append(.init(host: "127.0.0.1", port: other.port))
+      $0.origin.limits.failures = 3
+    } origin: { _, _ in
+      false
+    } _: { proxy in
+      try await withThrowingTaskGroup { group in
+        for number in 1...30 { group.addTask { try await proxy.get("/\(number)") } }
+        for try await answer in group { expect(answer, startsWith: "HTTP/1.1 502 ") }
+      }
+    }
+    await other.stop()
+  }
+
   /// What a server does with the requests for one URL.
   enum Trouble: CaseIterable {
     case closes
