@@ -250,13 +250,13 @@ final class OriginServer: Sendable, CustomStringConvertible {
       errors.wrappingAdd(1, ordering: .relaxed)
       failure = error
     }
-    let isCounted = failure.map { $0.isOutage && isFirst() } ?? true
+    let counts = failure.map { !$0.isOutage || isFirst() } ?? true
     let change: OriginBreaker.Change = changing { state in
       // The proxy has closed the connections itself.
       if state.isClosed { return .none }
-      state.health.exchangeEnded(failure?.kind, at: now)
+      if failure?.isRefusal != true { state.health.exchangeEnded(failure?.kind, at: now) }
       guard let failure else { return state.breaker.answered(at: now) }
-      if failure.isOutage, !isCounted { return .none }
+      guard counts else { return .none }
       return state.breaker.failed(
         failure, within: settings.value.origin.timeouts.firstByte.timeAmount, at: now)
     }

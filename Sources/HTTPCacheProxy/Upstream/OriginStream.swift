@@ -303,7 +303,8 @@ final class OriginStream: ChannelInboundHandler, OriginHandler {
       return OriginError(.connectionTerminated, "the origin closed the connection", reach: .unsent)
     }
     var error = refused
-    error.hasServedOthers = last > 0
+    // The announced end of a connection may name a stream that was never sent: each such connection would lead to the next.
+    error.hasServedOthers = last > 0 && connection.sent.lastHead > 0
     return error
   }
 

@@ -10,7 +10,7 @@ import Testing
 
 @testable import HTTPCacheProxy
 
-@Suite("Windows of an origin of HTTP/2", .timeLimit(.minutes(10)))
+@Suite("Windows and refusals of an origin of HTTP/2", .timeLimit(.minutes(10)))
 struct OriginWindowTests {
   /// What the origin takes of two uploads of 90,000 bytes. The window of the connection has 65,535 bytes at first (RFC 9113
   /// §6.9.2), and the first upload fills it.
@@ -80,6 +80,62 @@ struct OriginWindowTests {
       channel.embeddedEventLoop.advanceTime(by: .seconds(10))
       #expect(Set(failed.all) == [1, 3])
       #expect(opened.sent.isClear)
+    }
+  }
+
+  /// A request that an origin gives back with GOAWAY, and how often it may be sent again.
+  struct GoneAway: Sendable {
+    /// Number of requests that were sent before GOAWAY.
+    var sent: Int
+    /// The last stream that GOAWAY names.
+    var last: Int
+    /// Whether another connection will serve the request, because this one has served others.
+    var hasServedOthers: Bool
+  }
+
+  @Test(
+    "Only an origin that has got other requests on a connection gets a refused one on any number of further connections",
+    arguments: [
+      // A server that shuts down may announce it at once.
+      GoneAway(sent: 0, last: Int(Int32.max), hasServedOthers: false),
+      GoneAway(sent: 0, last: 0, hasServedOthers: false),
+      GoneAway(sent: 2, last: 0, hasServedOthers: false),
+      GoneAway(sent: 1, last: 1, hasServedOthers: true),
+      GoneAway(sent: 2, last: 1, hasServedOthers: true),
+      GoneAway(sent: 2, last: Int(Int32.max), hasServedOthers: true),
+    ])
+  func refused(_ given: GoneAway) throws {
+    try inOneThread {
+      let channel = EmbeddedChannel()
+      defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+      channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
+      var opened: OriginHTTP2Connection?
+      try OriginHTTP2Connection.add(
+        to: channel, by: .distantFuture, limits: .init(), timeouts: .init(),
+        transit: TransitBudget(capacity: 64 << 20), scheme: "http", report: { _, _ in }
+      ).assumeIsolated().whenSuccess { opened = $0.connection.value }
+      try channel.writeInbound(ByteBuffer(bytes: WireFrame.settings(window: 65_535).bytes))
+      let connection = try #require(opened)
+      let errors = Recorder<OriginError>()
+      func start() {
+        let request = HTTPRequest(method: .post, scheme: nil, authority: "a.example", path: "/")
+        OriginStream(connection).start(OriginRequest(request: request, via: "1.1 x")) {
+          if case .failure(let error) = $0 { errors.add(error) }
+        }
+        channel.embeddedEventLoop.run()
+      }
+      for _ in 0..<given.sent { start() }
+      let payload = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: given.last >> $0) } + [0, 0, 0, 0]
+      try channel.writeInbound(ByteBuffer(bytes: WireFrame(type: 7, stream: 0, payload: payload).bytes))
+      channel.embeddedEventLoop.run()
+      #expect(errors.all.count == max(0, given.sent - (given.last + 1) / 2))
+      // One that comes too late was not sent either.
+      start()
+      #expect(errors.all.count == max(0, given.sent - (given.last + 1) / 2) + 1)
+      for error in errors.all {
+        #expect(error.reach == .unsent && error.isRefusal && !error.isOutage)
+        #expect(error.hasServedOthers == given.hasServedOthers)
+      }
     }
   }
 }
