@@ -76,45 +76,61 @@ extension ClientConnection {
     let closes = prepare(head)
     writer.write(head, closes: closes, to: &output.bytes)
     let count = body.length ?? 0
-    guard head.framing != .none, count > Responder.smallPiece else {
+    guard head.framing != .none, count > Responder.smallPiece || !body.isInMemory else {
       _ = machine.contentSent(count)
       if head.framing != .none { body.withBytes { $0.withUnsafeBytes { _ = output.bytes.writeBytes($0) } } }
       send(context, nil)
       return finish(context)
     }
     current?.work = .content(
-      OutgoingContent(body, isHeld: !head.isStored, transit: self.context.cache.transit))
+      OutgoingContent(
+        body, isHeld: !head.isStored, transit: self.context.cache.transit, on: loop))
     let start = output.take()
     // What was written before must go out first.
     flush(context)
     writeOn(after: start, context)
   }
 
-  /// Writes on with content in memory: what the socket takes now, and otherwise a piece when it takes more.
+  /// Writes on with stored content: what the socket takes now, and otherwise a piece when it takes more.
   private func writeOn(after head: ByteBuffer, _ context: ChannelHandlerContext) {
     guard case .content(let content)? = current?.work else { return }
-    var (rest, start) = (head, head.readableBytes)
-    let left = OutgoingContent.turn - sentInTurn
-    let taken =
-      left <= 0 ? 0 : freeSocket(context).map { content.write(after: &rest, upTo: left, to: $0) } ?? 0
-    sentInTurn += taken
-    start -= rest.readableBytes
-    if rest.readableBytes == 0 { rest = ByteBuffer() }
-    _ = machine.contentSent(taken)
-    self.context.statistics.bytesSent.increment(by: start + taken)
-    if content.isEmpty, rest.readableBytes == 0 {
-      current?.work = .none
-      return finish(context)
-    }
-    if sentInTurn >= OutgoingContent.turn {
-      return LoopTurns.of(loop).doLater { [self, rest] in
-        sentInTurn = 0
-        if let channelContext { writeOn(after: rest, channelContext) }
+    var rest = head
+    while true {
+      if content.isEmpty, rest.readableBytes == 0 {
+        current?.work = .none
+        return finish(context)
       }
+      guard sentInTurn < OutgoingContent.turn else {
+        content.waitForClient()
+        return LoopTurns.of(loop).doLater { [self, rest] in
+          sentInTurn = 0
+          if let channelContext { writeOn(after: rest, channelContext) }
+        }
+      }
+      switch content.load({ [self] in if let channelContext { writeOn(after: ByteBuffer(), channelContext) } }
+      ) {
+      case .take: break
+      case .wait:
+        if rest.readableBytes > 0 { write(rest, context, nil) }
+        return
+      case .fail(let error):
+        noteFailure(error)
+        return perform(machine.responseFailed(), context)
+      }
+      guard let socket = freeSocket(context) else { break }
+      let before = rest.readableBytes
+      let (taken, isAll) = content.write(
+        after: &rest, upTo: OutgoingContent.turn - sentInTurn, to: socket)
+      sentInTurn += taken
+      _ = machine.contentSent(taken)
+      self.context.statistics.bytesSent.increment(by: before - rest.readableBytes + taken)
+      if rest.readableBytes == 0 { rest = ByteBuffer() }
+      guard isAll else { break }
     }
-    // The channel waits until the socket takes this piece. A small one is enough for that.
-    let limit = isAtSocket ? Responder.smallPiece : Responder.piece(self.context)
+    // The channel waits until the socket takes this piece. A few bytes are enough for that.
+    let limit = isAtSocket ? Self.waitingPiece : Responder.piece(self.context)
     let piece = content.moveNext(limit, to: &rest)
+    content.waitForClient()
     _ = machine.contentSent(piece)
     let (transit, bound) = (self.context.cache.transit, NIOLoopBound(self, eventLoop: loop))
     transit.change(by: piece)
@@ -126,8 +142,17 @@ extension ClientConnection {
       guard case .success = result, let context = bound.value.channelContext else { return }
       bound.value.writeOn(after: ByteBuffer(), context)
     }
-    self.context.statistics.bytesSent.increment(by: rest.readableBytes)
-    context.writeAndFlush(wrapOutboundOut(rest), promise: written)
+    write(rest, context, written)
+  }
+
+  /// Maximum bytes that wait in the channel until the socket takes more.
+  private static let waitingPiece = 1 << 10
+
+  private func write(
+    _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?
+  ) {
+    self.context.statistics.bytesSent.increment(by: bytes.readableBytes)
+    context.writeAndFlush(wrapOutboundOut(bytes), promise: promise)
   }
 
   private func writeChunkHead(_ count: Int) {

@@ -51,6 +51,13 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   private(set) var hasOpenedWindow = false
   /// The frames that were sent.
   let sent: SentFrames
+  /// All bytes that the client lets the proxy send on the connection (RFC 9113 §6.9).
+  private var window = ClientHTTP2Connection.window
+  /// The bytes of content of streams that are written, and not taken by the socket.
+  private var pending = 0
+  /// The streams that wait for room on the connection, in their order.
+  private var line = CircularBuffer<ClientStream>()
+  private var lineState = LineState.waits
   /// The window that the client gives to new streams, in bytes.
   private(set) var initialWindow = ClientHTTP2Connection.window
   var place: ConnectionPlace?
@@ -148,7 +155,10 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     switch unwrapInboundIn(data).payload {
     case .settings(.settings(let settings)): for setting in settings { handle(setting, context) }
-    case .windowUpdate: hasOpenedWindow = true
+    case .windowUpdate(let increment):
+      hasOpenedWindow = true
+      window += increment
+      writeOn()
     case .ping(Self.announcement, ack: true): perform(machine.announced(at: loop.now))
     default: break
     }
@@ -161,6 +171,7 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
       // frame in a negative window. So these streams end before it sends anything. Real clients do not shrink windows.
       if setting.value < initialWindow { for stream in Array(streams.values) { stream.giveUp() } }
       initialWindow = setting.value
+      for stream in Array(streams.values) { stream.windowMayHaveOpened() }
     case .headerTableSize where setting.value > 64 << 10:
       // `NIOHTTP2Handler` lets its table grow up to this size. Browsers say 64 KiB.
       fail("SETTINGS_HEADER_TABLE_SIZE is \(setting.value)", context)
@@ -249,9 +260,67 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
 
   func closed(_ stream: ClientStream) {
     guard streams.removeValue(forKey: ObjectIdentifier(stream)) != nil else { return }
+    line.removeAll { $0 === stream }
     let action = machine.streamClosed(at: loop.now)
     if machine.isIdle { place?.becameIdle(at: loop.now) }
     perform(action)
+  }
+
+  // MARK: - Room
+
+  /// How many more bytes of content the streams may write now. What is written stays in memory until the socket takes it, so
+  /// it is as much as fits into the window of the connection, and one piece for all streams.
+  var room: Int {
+    Swift.max(0, Swift.min(window - sent.total, Responder.piece(context)) - pending)
+  }
+
+  private enum LineState {
+    case waits
+    /// Streams write, one after the other.
+    case writes
+    /// They write on in a later turn of the event loop.
+    case pauses
+  }
+
+  /// Lets a stream write when there is room, after those that already wait.
+  ///
+  /// - Parameter isFirst: whether it writes before those. What it has read of a file would otherwise stay in memory meanwhile, or be
+  ///   read again.
+  func wait(_ stream: ClientStream, isFirst: Bool = false) {
+    stream.waiting = .turn
+    if isFirst { line.prepend(stream) } else { line.append(stream) }
+    writeOn()
+  }
+
+  /// Records bytes that a stream has written, until the socket has taken them, or they are not sent.
+  func wrote(_ count: Int, until written: EventLoopFuture<Void>) {
+    pending += count
+    context.cache.transit.change(by: count)
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    written.whenComplete { _ in
+      let connection = bound.value
+      connection.pending -= count
+      connection.context.cache.transit.change(by: -count)
+      connection.writeOn()
+    }
+  }
+
+  /// Lets streams write while there is room. What they write may be taken at once, and call it again.
+  private func writeOn() {
+    guard lineState == .waits else { return }
+    lineState = .writes
+    var count = 0
+    while count < OutgoingContent.turn, room > 0, let stream = line.popFirst() { count += stream.writeOn() }
+    lineState = .waits
+    if line.isEmpty { return }
+    for stream in line { stream.waitForClient() }
+    guard count >= OutgoingContent.turn else { return }
+    lineState = .pauses
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    LoopTurns.of(loop).doLater {
+      bound.value.lineState = .waits
+      bound.value.writeOn()
+    }
   }
 
   // MARK: - Time and end

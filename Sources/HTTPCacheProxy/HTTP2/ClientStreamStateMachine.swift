@@ -199,15 +199,16 @@ struct ClientStreamStateMachine {
   ///
   /// - Parameters:
   ///   - isContentAwaited: whether a reader waits for the next piece of the request's content.
+  ///   - waitsForRoom: whether the response waits until the client has room for more of it.
   ///   - hasTaken: whether the client has taken bytes of the connection since the last check, and the stream may wait for that,
   ///     and not for its own window.
   mutating func checkTime(
-    at now: NIODeadline, stall: Duration, isContentAwaited: Bool, hasTaken: Bool
+    at now: NIODeadline, stall: Duration, isContentAwaited: Bool, waitsForRoom: Bool, hasTaken: Bool
   ) -> Action {
     let turn: Exchange.Turn =
       switch state {
       case .answering(let exchange):
-        exchange.turn(mustTake: writesPending > 0, isContentAwaited: isContentAwaited)
+        exchange.turn(mustTake: writesPending > 0 || waitsForRoom, isContentAwaited: isContentAwaited)
       case .ended: .takes
       case .opening, .tunnel, .reset: .waits
       }

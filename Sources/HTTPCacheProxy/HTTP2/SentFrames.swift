@@ -18,6 +18,8 @@ final class SentFrames: ChannelOutboundHandler {
   private(set) var lastHead = 0
   /// The number of streams that were reset.
   private(set) var resets = 0
+  /// The bytes of content that were sent on all streams.
+  private(set) var total = 0
   /// The bytes of content that were sent on each stream whose end was not sent yet.
   private var content: [Int: Int] = [:]
   /// The bytes of the content that follow the header of its frame (RFC 9113 §4.1), in writes of their own.
@@ -53,6 +55,7 @@ final class SentFrames: ChannelOutboundHandler {
     switch type {
     case 0:
       left = Int(bytes.getInteger(at: start, as: UInt32.self) ?? 0) >> 8
+      total += left
       let endsStream = bytes.getInteger(at: start + 4, as: UInt8.self).map { $0 & 1 == 1 } ?? false
       // Most contents are one frame, of which nothing is kept.
       if endsStream { clear(number) } else { content[number, default: 0] += left }

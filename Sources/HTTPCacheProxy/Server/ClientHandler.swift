@@ -4,12 +4,13 @@
 import HTTPCacheObserving
 import HTTPCaching
 import HTTPTypes
+import Logging
 import NIOCore
 
 /// The handler of a channel on which a client's requests arrive: a connection of HTTP/1.1, or a stream of HTTP/2.
 ///
-/// Responses from memory are sent here, on the event loop, in the same turn in which the request was read; large ones go
-/// on when the client takes more (``OutgoingContent``). So are small ones from the origin, as soon as they are there
+/// Stored responses are sent here, on the event loop, in the same turn in which the request was read; large ones go on
+/// when the client takes more (``OutgoingContent``). So are small ones from the origin, as soon as they are there
 /// (``OriginCall``). Every other request gets a task, which passes the parts of the response to the channel
 /// (``ResponsePart``), and waits until each is written.
 protocol ClientHandler: AnyObject {
@@ -29,7 +30,7 @@ protocol ClientHandler: AnyObject {
   /// Number of content bytes sent to the client.
   var contentBytes: Int { get }
 
-  /// Writes a response whose content is in memory, if it has any.
+  /// Writes a response whose content, if it has any, is not a stream.
   func writeWhole(_ head: ResponseHead, _ body: MessageBody, _ context: ChannelHandlerContext)
   /// Passes the content of a request to a feed, from now on.
   func receiveContent(of request: ClientRequest, to feed: BodyFeed)
@@ -60,7 +61,7 @@ extension ClientHandler {
     case .answer(let answer): response = answer
     case .pending(let pending): return forward(request, pending, context)
     }
-    guard response.body.isInMemory else {
+    guard response.body.stream == nil else {
       let responder = Responder(context: self.context, channel: context.channel, client: request)
       current?.work = .task(Task { await responder.deliver(response) })
       return
@@ -172,6 +173,13 @@ extension ClientHandler {
     statistics.latency.record(microseconds: microseconds)
     statistics.answered(outcome, head.statusCode)
     context.statistics.answered(outcome)
+  }
+
+  /// Logs why the content of a response is incomplete.
+  func noteFailure(_ error: any Error) {
+    context.logger.debug(
+      "response ended early",
+      metadata: ["target": "\(current?.request.request.path ?? "")", "error": "\(error)"])
   }
 
   /// Counts the content of a finished response, and logs its request.

@@ -100,9 +100,9 @@ struct Responder: Sendable {
     context.cache.transit.chunkSize(upTo: piece)
   }
 
-  /// Returns the head of a response that is passed to the connection with its content; `nil` if that is not in memory.
+  /// Returns the head of a response that is passed to the connection with its content; `nil` if that is a stream.
   func wholeHead(_ response: CachedResponse) -> ResponseHead? {
-    guard response.body.isInMemory else { return nil }
+    guard response.body.stream == nil else { return nil }
     return head(response)
   }
 

@@ -156,7 +156,7 @@ enum ResponsePart: Sendable {
   case head(ResponseHead)
   case chunk(ArraySlice<UInt8>)
   case end(trailers: HTTPFields?)
-  /// A response whose content is in memory.
+  /// A response whose content is not a stream.
   case whole(ResponseHead, MessageBody)
   /// The content is incomplete, and the client must notice it.
   case abort

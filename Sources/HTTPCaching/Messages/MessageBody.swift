@@ -198,36 +198,19 @@ public struct MessageBody: AsyncSequence, Sendable {
   public struct Iterator: AsyncIteratorProtocol {
     private enum Source {
       case bytes(ArraySlice<UInt8>)
-      case pieces(ArraySlice<Piece>)
+      case pieces(ContentCursor)
       case stream(any AsyncIteratorProtocol<ArraySlice<UInt8>, any Error>)
     }
 
     private var source: Source
-    private static let chunkSize = 64 * 1024
 
     init(_ storage: Storage) {
       switch storage {
       case .bytes(let bytes): source = .bytes(bytes)
       case .resident(let stored): source = .bytes(stored.residentBytes ?? [])
-      case .pieces(let pieces): source = .pieces(pieces[...])
+      case .pieces(let pieces): source = .pieces(ContentCursor(pieces))
       case .stream(let stream): source = .stream(stream.makeAsyncIterator())
       }
-    }
-
-    /// Returns the next chunk of the first piece that has one.
-    private static func next(_ pieces: inout ArraySlice<Piece>) async throws -> ArraySlice<UInt8>? {
-      while let piece = pieces.popFirst() {
-        switch piece {
-        case .bytes(let bytes): if !bytes.isEmpty { return bytes }
-        case .stored(let body, let range):
-          let chunk = try await body.chunk(from: range.lowerBound, upTo: Swift.min(range.count, chunkSize))
-          guard !chunk.isEmpty else { continue }
-          let rest = range.lowerBound + chunk.count..<range.upperBound
-          if !rest.isEmpty { pieces = [.stored(body, rest)] + pieces }
-          return chunk
-        }
-      }
-      return nil
     }
 
     /// Returns the next chunk, or `nil` at the end.
@@ -245,9 +228,9 @@ public struct MessageBody: AsyncSequence, Sendable {
       case .bytes(let bytes):
         source = .bytes([])
         return bytes.isEmpty ? nil : bytes
-      case .pieces(var pieces):
-        defer { source = .pieces(pieces) }
-        return try await Self.next(&pieces)
+      case .pieces(var cursor):
+        defer { source = .pieces(cursor) }
+        return try await cursor.next()
       case .stream(var iterator):
         let chunk = try await iterator.next(isolation: actor)
         source = .stream(iterator)

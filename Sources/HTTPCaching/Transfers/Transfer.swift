@@ -515,7 +515,7 @@ final class Transfer: Sendable {
         try result.get()
         return nil
       case .stored(let keeper, let range):
-        guard let chunk = await Self.read(keeper, range), !chunk.isEmpty else {
+        guard let chunk = await read(keeper, range), !chunk.isEmpty else {
           throw HTTPCacheError.leftBehind
         }
         state.withLock { advance(reader, by: chunk.count, &$0) }?.resume()
@@ -526,16 +526,19 @@ final class Transfer: Sendable {
     }
   }
 
-  /// Returns the first of these bytes, which are no longer in the window.
-  private static func read(_ keeper: Keeper, _ range: Range<Int>) async -> ArraySlice<UInt8>? {
+  /// Returns the first of these bytes, which are no longer in the window: as many as a holder of passing content may have.
+  private func read(_ keeper: Keeper, _ range: Range<Int>) async -> ArraySlice<UInt8>? {
     // The writer and the entry may contain bytes that are not for the readers.
-    let count = Swift.min(range.count, fileChunk)
+    let count = Swift.min(range.count, budget.chunkSize(upTo: Self.fileChunk))
+    let chunk: ArraySlice<UInt8>?
     switch keeper {
     case .none, .window: return nil
     case .file(let writer), .remains(let writer, _):
-      return await BlockingExecutor.run { writer.read(from: range.lowerBound, upTo: count) }
-    case .entry(let body): return try? await body.chunk(from: range.lowerBound, upTo: count)
+      chunk = await BlockingExecutor.run { writer.read(from: range.lowerBound, upTo: count) }
+    case .entry(let body): chunk = try? await body.chunk(from: range.lowerBound, upTo: count)
     }
+    // A part would keep the memory of the whole that was read to verify it.
+    return chunk.map { $0.count < Self.fileChunk ? Array($0)[...] : $0 }
   }
 
   /// Waits for the next chunk, which it returns, or for the result. It returns at once if either is available.

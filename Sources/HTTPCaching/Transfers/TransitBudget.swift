@@ -113,6 +113,18 @@ package final class TransitBudget: Sendable {
     noteUse(bytes)
   }
 
+  /// Records a block of a file that a response keeps while its client takes the bytes.
+  ///
+  /// It can be read again, so other content goes first: blocks leave a quarter of what is there for more than the smallest
+  /// chunks.
+  ///
+  /// - Returns: whether there is room. The caller gives it back with ``change(by:)``.
+  package func keepBlock(_ bytes: Int) -> Bool {
+    guard usedForPassing + bytes <= passingCapacity / 8 * 3 else { return false }
+    change(by: bytes)
+    return true
+  }
+
   // MARK: - Storing
 
   /// Reserves the bytes of content whose length is announced, so that it can be complete in flight.

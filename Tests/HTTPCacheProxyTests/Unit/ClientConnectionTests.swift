@@ -78,6 +78,33 @@ struct ClientConnectionTests {
     }
   }
 
+  @Test("Content from a file keeps a block while the client takes it, for a second at most")
+  func files() async throws {
+    // So a piece has 8 KiB, and 6 blocks may be in memory.
+    try await HTTPCache.withContents(["/large": 300_000], inFiles: true, transit: 2 << 20) { cache, _ in
+      try inOneThread {
+        let fixture = try ConnectionFixture(takes: false, cache: cache)
+        let range = "GET /large HTTP/1.1\r\nHost: a\r\nRange: bytes=100000-100099\r\n\r\n"
+        try fixture.receive(Self.get("/large") + range)
+        var content: OutgoingContent? {
+          if case .content(let content)? = fixture.connection.current?.work { content } else { nil }
+        }
+        #expect(content?.hasBlock == true && cache.transit.used == 72 << 10)
+        fixture.pass(.milliseconds(999))
+        #expect(content?.hasBlock == true && cache.transit.used == 72 << 10)
+        fixture.pass(.milliseconds(1))
+        #expect(content?.hasBlock == false && cache.transit.used == 8 << 10)
+        while fixture.wire.takeAll() { fixture.pass(.seconds(1)) }
+        let bytes = fixture.wire.sentBytes
+        let (all, part) = (contentBytes(300_000), contentBytes(100, from: 100_000))
+        let start = try #require(bytes.firstRange(of: all.prefix(100))).lowerBound
+        #expect(bytes.dropFirst(start).starts(with: all))
+        #expect(bytes.suffix(100) == part[...] && cache.transit.used == 0)
+        fixture.finish()
+      }
+    }
+  }
+
   @Test("A client that takes everything at once gets large content in several turns of the event loop")
   func turns() async throws {
     let count = 3 * OutgoingContent.turn

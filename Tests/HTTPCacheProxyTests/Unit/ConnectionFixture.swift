@@ -19,7 +19,8 @@ struct ConnectionFixture {
     typealias OutboundIn = ByteBuffer
     let takes: Bool
     private(set) var reads = 0
-    private(set) var sent = ""
+    private(set) var sentBytes: [UInt8] = []
+    var sent: String { String(decoding: sentBytes, as: UTF8.self) }
     private(set) var outputIsClosed = false
     private var promises: [EventLoopPromise<Void>] = []
 
@@ -28,7 +29,7 @@ struct ConnectionFixture {
     func read(context: ChannelHandlerContext) { reads += 1 }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-      sent += String(buffer: unwrapOutboundIn(data))
+      sentBytes += unwrapOutboundIn(data).readableBytesView
       if takes { promise?.succeed() } else if let promise { promises.append(promise) }
     }
 

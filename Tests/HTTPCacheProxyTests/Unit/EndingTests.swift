@@ -50,6 +50,9 @@ struct EndingTests {
         receive(rest.prefix(count))
         rest = rest.dropFirst(count)
         if Int.random(in: 0..<4, using: &random) == 0 { channel.embeddedEventLoop.run() }
+        if Int.random(in: 0..<8, using: &random) == 0 {
+          channel.embeddedEventLoop.advanceTime(by: .milliseconds(600))
+        }
       }
     }
 
@@ -118,17 +121,21 @@ struct EndingTests {
   }
 
   @Test(
-    "Nothing of a client's connection is left at its end", arguments: [false, true], 0..<40 as Range<UInt64>)
-  func clients(isHTTP2: Bool, seed: UInt64) async throws {
-    let cache = try await ConnectionFixture.filledCache(["/long": String(repeating: "a", count: 90_000)])
-    try inOneThread {
-      var random = SplitMix64(seed: seed)
-      for _ in 0..<25 {
-        let loop = EmbeddedEventLoop()
-        let context = try ProxyContext.embedded(on: loop, cache: cache) { $0.http2 = .always }
-        let references = try Self.client(isHTTP2, context, loop, &random)
-        #expect(references.allSatisfy { $0.object == nil })
-        #expect(context.statistics.openStreams == 0 && cache.transit.used == 0)
+    "Nothing of a client's connection is left at its end",
+    arguments: [false, true].flatMap { isHTTP2 in [false, true].map { (isHTTP2, $0) } },
+    0..<20 as Range<UInt64>)
+  func clients(kind: (isHTTP2: Bool, inFiles: Bool), seed: UInt64) async throws {
+    try await HTTPCache.withContents(["/1": 10, "/2": 20_000, "/long": 90_000], inFiles: kind.inFiles) {
+      cache, _ in
+      try inOneThread {
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<25 {
+          let loop = EmbeddedEventLoop()
+          let context = try ProxyContext.embedded(on: loop, cache: cache) { $0.http2 = .always }
+          let references = try Self.client(kind.isHTTP2, context, loop, &random)
+          #expect(references.allSatisfy { $0.object == nil })
+          #expect(context.statistics.openStreams == 0 && cache.transit.used == 0)
+        }
       }
     }
   }

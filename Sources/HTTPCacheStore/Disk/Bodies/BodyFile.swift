@@ -139,6 +139,8 @@ final class BodyFileReader: BodyReading {
   /// The checksums of the chunks, read when the first one is needed.
   private let table = Mutex<[UInt64]?>(nil)
   private let prepared = Mutex<Chunk?>(nil)
+  /// Whether a chunk is in memory.
+  var hasPrepared: Bool { prepared.withLock { $0 != nil } }
 
   init(file: any File, count: Int, checksum: UInt64, log: LockedLog, candidate: Catalog.Candidate) {
     self.file = file

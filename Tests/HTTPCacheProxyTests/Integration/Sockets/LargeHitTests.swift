@@ -33,13 +33,25 @@ struct LargeHitTests {
     16 << 10, 16 << 10 + 1, 100_000, 256 << 10, 256 << 10 + 1, 1 << 20, 12 << 20,
   ]
 
+  /// Calls `work` with a proxy whose cache has room for the content: in memory, or in files.
+  private static func run(
+    inFiles: Bool, _ large: String, _ work: (ProxyFixture) async throws -> Void
+  ) async throws {
+    try await withTemporaryDirectory { directory in
+      try await ProxyFixture.run(
+        cache: {
+          $0.store.memoryCapacity = 128 << 20
+          if inFiles { ($0.store.directory, $0.store.diskCapacity) = (directory, 128 << 20) }
+        }, origin: Self.origin(large), work)
+    }
+  }
+
   @Test(
     "Pipelined requests are answered in order and to the byte, whether the client reads at once or late",
-    arguments: counts, [false, true])
-  func pipelined(count: Int, isLate: Bool) async throws {
+    arguments: counts, [false, true].flatMap { isLate in [false, true].map { (isLate, $0) } })
+  func pipelined(count: Int, how: (isLate: Bool, inFiles: Bool)) async throws {
     let large = Self.content(count)
-    try await ProxyFixture.run(cache: { $0.store.memoryCapacity = 128 << 20 }, origin: Self.origin(large)) {
-      proxy in
+    try await Self.run(inFiles: how.inFiles, large) { proxy in
       try await Self.fill(proxy, "/large", "/small")
       let (from, to) = (count / 3, count - 10)
       let requests: [(method: String, path: String, fields: String, content: String)] = [
@@ -55,7 +67,7 @@ struct LargeHitTests {
         try await client.send(
           requests.map { "\($0.method) \($0.path) HTTP/1.1\r\nHost: a.example\r\n\($0.fields)\r\n" }.joined())
         // Meanwhile the first client may read nothing.
-        if isLate { try await Self.fill(proxy, "/small") }
+        if how.isLate { try await Self.fill(proxy, "/small") }
         var rest = (await client.readAll()).utf8[...]
         for (method, path, fields, content) in requests {
           let end = try #require(rest.firstRange(of: "\r\n\r\n".utf8), "\(method) \(path) \(fields)")
@@ -75,17 +87,17 @@ struct LargeHitTests {
     }
   }
 
-  @Test("A client that reads nothing delays no other, and its disconnection ends the response")
-  func leaving() async throws {
-    try await ProxyFixture.run(
-      cache: { $0.store.memoryCapacity = 128 << 20 }, origin: Self.origin(Self.content(12 << 20))
-    ) { proxy in
+  @Test(
+    "A client that reads nothing delays no other, and its disconnection ends the response",
+    arguments: [false, true])
+  func leaving(inFiles: Bool) async throws {
+    try await Self.run(inFiles: inFiles, Self.content(12 << 20)) { proxy in
       try await Self.fill(proxy, "/large", "/small")
       try await RawClient.connect(to: proxy.port).talk { client in
         try await client.send("GET /large HTTP/1.1\r\nHost: a.example\r\n\r\n")
         await client.read(until: "HTTP/1.1 200 OK")
-        // A piece waits until the client reads on.
-        try await eventually { proxy.proxy.cache.transit.used > 0 }
+        // A few bytes wait until the client reads on, and the block of a file for a second.
+        try await eventually { (1...1 << 10).contains(proxy.proxy.cache.transit.used) }
         try await Self.fill(proxy, "/small", "/large", "/small")
       }
       try await eventually { proxy.proxy.statistics.openConnections == 0 }

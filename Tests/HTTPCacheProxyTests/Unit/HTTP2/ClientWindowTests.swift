@@ -30,10 +30,6 @@ struct ClientWindowTests {
     }
   }
 
-  /// The fields of `GET /long` of the host `a` (RFC 7541).
-  fileprivate static let request: [UInt8] =
-    [0x82, 0x86, 0x04, 0x05] + Array("/long".utf8) + [0x01, 0x01, 0x61]
-
   @Test(
     "A response that waits for its turn on the connection is given up only when the client takes nothing of any",
     arguments: [
@@ -51,7 +47,7 @@ struct ClientWindowTests {
   func waiting(_ scenario: Scenario) async throws {
     let cache = try await Self.cache()
     try inOneThread {
-      let client = try Client(cache, window: scenario.window, requests: [1, 3])
+      let client = try EmbeddedClient(cache, window: scenario.window, requests: [1, 3])
       defer { client.finish() }
       let (connection, loop) = (client.connection, client.channel.embeddedEventLoop)
       #expect(connection.sent.content(of: 1) == 65_535 && connection.sent.content(of: 3) == 0)
@@ -74,7 +70,7 @@ struct ClientWindowTests {
   func manyUpdates() async throws {
     let cache = try await Self.cache()
     try inOneThread {
-      let client = try Client(cache, window: 65_535, requests: [1])
+      let client = try EmbeddedClient(cache, window: 65_535, requests: [1])
       defer { client.finish() }
       var most = 0
       for _ in 0..<20_000 {
@@ -98,7 +94,7 @@ struct ClientWindowTests {
   func resets(count: Int, isTrusted: Bool) async throws {
     let cache = try await Self.cache()
     try inOneThread {
-      let client = try Client(cache, window: 65_535, isTrusted: isTrusted)
+      let client = try EmbeddedClient(cache, window: 65_535, isTrusted: isTrusted)
       defer { client.finish() }
       for number in 0..<count {
         try client.request(2 * number + 1)
@@ -121,7 +117,7 @@ struct ClientWindowTests {
   func lastStreamStays(exceedsLimit: Bool) async throws {
     let cache = try await Self.cache()
     try inOneThread {
-      let client = try Client(cache, window: 65_535, requests: [1, 3])
+      let client = try EmbeddedClient(cache, window: 65_535, requests: [1, 3])
       defer { client.finish() }
       client.connection.drain(isPatient: true)
       try client.answerPing()
@@ -142,7 +138,7 @@ struct ClientWindowTests {
   func leaves() async throws {
     let cache = try await Self.cache()
     try inOneThread {
-      let client = try Client(cache, window: 65_535, requests: [1])
+      let client = try EmbeddedClient(cache, window: 65_535, requests: [1])
       defer { client.finish() }
       client.channel.pipeline.fireErrorCaught(IOError(errnoCode: ECONNRESET, reason: "read"))
       client.channel.close(promise: nil)
@@ -154,77 +150,5 @@ struct ClientWindowTests {
 
   private static func cache() async throws -> HTTPCache {
     try await ConnectionFixture.filledCache(["/long": String(repeating: "a", count: 90_000)])
-  }
-
-  /// A client that has sent requests for `/long`, without a socket.
-  private final class Client {
-    let channel: EmbeddedChannel
-    let context: ProxyContext
-    let connection: ClientHTTP2Connection
-    private var received: [UInt8] = []
-
-    /// - Parameters:
-    ///   - window: of each stream, in bytes.
-    ///   - requests: the streams.
-    init(_ cache: HTTPCache, window: Int, requests: [Int] = [], isTrusted: Bool = false) throws {
-      let loop = EmbeddedEventLoop()
-      context = try ProxyContext.embedded(on: loop, cache: cache) { $0.timeouts.stall = .seconds(5) }
-      channel = EmbeddedChannel(loop: loop)
-      let forwarder = Forwarder(IPAddress("127.0.0.1"), context.settings.value)
-      connection = try ClientHTTP2Connection.add(
-        to: channel, context, client: .init(forwarder: forwarder, isPeerTrusted: isTrusted), log: nil)
-      channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
-      try send(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + WireFrame.settings(window: window).bytes)
-      for stream in requests { try request(stream) }
-      loop.run()
-      // As over a socket: a stream gets the frames that it reads.
-      for stream in connection.streams.values {
-        try stream.channelContext?.channel.syncOptions?.setOption(.autoRead, value: false)
-      }
-    }
-
-    private func send(_ bytes: [UInt8]) throws { try channel.writeInbound(ByteBuffer(bytes: bytes)) }
-
-    func request(_ stream: Int) throws {
-      try send(WireFrame(type: 1, flags: 5, stream: stream, payload: ClientWindowTests.request).bytes)
-    }
-
-    func leave(_ stream: Int) throws {
-      try send(WireFrame(type: 3, stream: stream, payload: [0, 0, 0, 8]).bytes)
-    }
-
-    func open(_ stream: Int, by count: Int) throws {
-      try send(WireFrame.opening(stream, by: count).bytes)
-    }
-
-    func ping() throws {
-      try send(WireFrame(type: 6, stream: 0, payload: Array(repeating: 0, count: 8)).bytes)
-    }
-
-    /// Sends what the protocol forbids (§6.1).
-    func sendContentOfNoStream() throws { try send(WireFrame(type: 0, stream: 0, payload: [1]).bytes) }
-
-    /// Acknowledges the last PING.
-    func answerPing() throws {
-      guard let ping = try frames(6).last else { return }
-      try send(WireFrame(type: 6, flags: 1, stream: 0, payload: ping.payload).bytes)
-    }
-
-    /// Returns the streams that were reset.
-    func reset() throws -> Set<Int> { Set(try frames(3).map(\.stream)) }
-
-    /// Returns the last stream of each GOAWAY.
-    func goAway() throws -> [Int] {
-      try frames(7).map { $0.payload.prefix(4).reduce(0) { $0 << 8 | Int($1) } }
-    }
-
-    private func frames(_ type: UInt8) throws -> [WireFrame] {
-      while let data = try channel.readOutbound(as: IOData.self) {
-        if case .byteBuffer(let bytes) = data { received += bytes.readableBytesView }
-      }
-      return WireFrame.all(in: received).filter { $0.type == type }
-    }
-
-    func finish() { _ = try? channel.finish(acceptAlreadyClosed: true) }
   }
 }

@@ -25,7 +25,7 @@ struct HTTP2StateMachineTests {
     case responseEnd(at: Int64 = 0)
     case tunnel
     case tunnelEnd(Int)
-    case time(Int64, isContentAwaited: Bool = false, hasTaken: Bool = false)
+    case time(Int64, isContentAwaited: Bool = false, waitsForRoom: Bool = false, hasTaken: Bool = false)
     case writeBegun(at: Int64 = 0)
     case writeEnded(at: Int64 = 0)
     case wants
@@ -65,10 +65,11 @@ struct HTTP2StateMachineTests {
     case .responseEnd(let now): machine.responseEnded(at: time(now))
     case .tunnel: machine.switchedProtocols()
     case .tunnelEnd(let count): machine.tunnelEnded(sent: count)
-    case .time(let now, let isContentAwaited, let hasTaken):
+    case .time(let now, let isContentAwaited, let waitsForRoom, let hasTaken):
       return .action(
         machine.checkTime(
-          at: time(now), stall: .seconds(60), isContentAwaited: isContentAwaited, hasTaken: hasTaken))
+          at: time(now), stall: .seconds(60), isContentAwaited: isContentAwaited, waitsForRoom: waitsForRoom,
+          hasTaken: hasTaken))
     case .writeBegun(let now): machine.writeBegan(at: time(now))
     case .writeEnded(let now): machine.writeEnded(at: time(now))
     case .wants: return .flag(machine.wantsContent)
@@ -183,6 +184,13 @@ struct HTTP2StateMachineTests {
       [
         (.request(), .answerer(.cache)), (.head(.length(9)), .nothing), (.writeBegun(at: 5), .nothing),
         (.time(64), .action(.none)), (.time(65), .action(.giveUp)),
+      ]),
+    Course(
+      "A client that gives no room for more is given up",
+      [
+        (.request(), .answerer(.cache)), (.head(.length(9)), .nothing), (.writeBegun(at: 5), .nothing),
+        (.writeEnded(at: 6), .nothing), (.time(65, waitsForRoom: true), .action(.none)),
+        (.time(66, waitsForRoom: true), .action(.giveUp)),
       ]),
     Course(
       "A client that takes bytes of the connection has not stalled",
