@@ -61,7 +61,10 @@ extension CacheStore {
       let entry: StoredEntry
       switch disk.read(candidate, key: key, atOnce: atOnce) {
       case .entry(let read): entry = read
-      case .otherKey, .lost: continue
+      case .otherKey: continue
+      case .lost:
+        isWhole = false
+        continue
       case .wouldWait: return nil
       }
       hasRead = true

@@ -117,7 +117,10 @@ extension ClientConnection {
         noteFailure(error)
         return perform(machine.responseFailed(), context)
       }
-      guard let socket = freeSocket(context) else { break }
+      guard let socket = freeSocket(context) else {
+        guard writePiece(of: content, after: &rest, context) else { return }
+        continue
+      }
       let before = rest.readableBytes
       let (taken, isAll) = content.write(
         after: &rest, upTo: OutgoingContent.turn - sentInTurn, to: socket)
@@ -125,28 +128,52 @@ extension ClientConnection {
       _ = machine.contentSent(taken)
       self.context.statistics.bytesSent.increment(by: before - rest.readableBytes + taken)
       if rest.readableBytes == 0 { rest = ByteBuffer() }
-      guard isAll else { break }
+      guard isAll || writePiece(of: content, after: &rest, context) else { return }
     }
-    // The channel waits until the socket takes this piece. A few bytes are enough for that.
-    let limit = isAtSocket ? Self.waitingPiece : Responder.piece(self.context)
-    let piece = content.moveNext(limit, to: &rest)
-    content.waitForClient()
-    _ = machine.contentSent(piece)
-    let (transit, bound) = (self.context.cache.transit, NIOLoopBound(self, eventLoop: loop))
-    transit.change(by: piece)
-    sentInTurn += piece
-    let written = loop.makePromise(of: Void.self)
-    watch(written, context)
-    written.futureResult.whenComplete { result in
-      transit.change(by: -piece)
-      guard case .success = result, let context = bound.value.channelContext else { return }
-      bound.value.writeOn(after: ByteBuffer(), context)
-    }
-    write(rest, context, written)
   }
 
-  /// Maximum bytes that wait in the channel until the socket takes more.
+  /// Maximum bytes that wait in the channel of a socket until it takes more: a few are enough for that.
   private static let waitingPiece = 1 << 10
+
+  /// Passes a piece of content to the channel.
+  ///
+  /// - Returns: whether the socket has taken it at once.
+  private func writePiece(
+    of content: OutgoingContent, after rest: inout ByteBuffer, _ context: ChannelHandlerContext
+  ) -> Bool {
+    let transit = self.context.cache.transit
+    let limit = isAtSocket ? Self.waitingPiece : transit.chunkSize(upTo: Responder.smallPiece)
+    let count = content.moveNext(limit, to: &rest)
+    _ = machine.contentSent(count)
+    transit.change(by: count)
+    sentInTurn += count
+    let written = loop.makePromise(of: Void.self)
+    watch(written, context)
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    written.futureResult.whenComplete { result in
+      transit.change(by: -count)
+      if case .success = result { bound.value.pieceWasTaken() }
+    }
+    piece = .written
+    write(rest, context, written)
+    rest = ByteBuffer()
+    if piece == .taken { return true }
+    piece = .waits
+    content.waitForClient()
+    return false
+  }
+
+  private func pieceWasTaken() {
+    let waited = piece == .waits
+    piece = .taken
+    guard waited, let channelContext else { return }
+    if isAtSocket { return writeOn(after: ByteBuffer(), channelContext) }
+    // Within a flush, the channel would take none of the next pieces at once, and their block might be dropped.
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    loop.execute {
+      if let context = bound.value.channelContext { bound.value.writeOn(after: ByteBuffer(), context) }
+    }
+  }
 
   private func write(
     _ bytes: ByteBuffer, _ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?

@@ -85,6 +85,17 @@ final class ClientConnection: ChannelDuplexHandler, ClientHandler, TabledConnect
   var isProcessing = false
   var timer: Scheduled<Void>?
   var place: ConnectionPlace?
+  var piece = Piece.taken
+
+  /// The piece of stored content that the channel has.
+  enum Piece {
+    case taken
+    /// It is passed to the channel, which may take it at once.
+    case written
+    /// The channel takes it when the client has taken what was written before.
+    case waits
+  }
+
   /// What the client has taken of the responses.
   var uptake = PeerUptake()
 

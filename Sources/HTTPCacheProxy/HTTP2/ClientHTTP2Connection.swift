@@ -278,30 +278,39 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     case waits
     /// Streams write, one after the other.
     case writes
-    /// They write on in a later turn of the event loop.
+    /// They write on later.
     case pauses
   }
 
   /// Lets a stream write when there is room, after those that already wait.
-  ///
-  /// - Parameter isFirst: whether it writes before those. What it has read of a file would otherwise stay in memory meanwhile, or be
-  ///   read again.
-  func wait(_ stream: ClientStream, isFirst: Bool = false) {
+  func wait(_ stream: ClientStream) {
     stream.waiting = .turn
-    if isFirst { line.prepend(stream) } else { line.append(stream) }
+    line.append(stream)
     writeOn()
   }
 
   /// Records bytes that a stream has written, until the socket has taken them, or they are not sent.
-  func wrote(_ count: Int, until written: EventLoopFuture<Void>) {
+  ///
+  /// - Parameter next: the stream, if it writes on then.
+  func wrote(_ count: Int, until written: EventLoopFuture<Void>, next: ClientStream?) {
     pending += count
     context.cache.transit.change(by: count)
-    let bound = NIOLoopBound(self, eventLoop: loop)
-    written.whenComplete { _ in
-      let connection = bound.value
+    let bound = NIOLoopBound((self, next), eventLoop: loop)
+    written.whenComplete { result in
+      let (connection, next) = bound.value
       connection.pending -= count
       connection.context.cache.transit.change(by: -count)
-      connection.writeOn()
+      if case .success = result, let next, next.channelContext != nil {
+        next.waiting = .turn
+        // The rest of a block would stay in memory meanwhile, or be read again.
+        if next.content?.hasBlock == true {
+          connection.line.prepend(next)
+        } else {
+          connection.line.append(next)
+        }
+      }
+      // Within a flush, the channel would take none of the next writes at once, and the block of a file might be dropped.
+      connection.writeOnLater { connection.loop.execute($0) }
     }
   }
 
@@ -314,10 +323,14 @@ final class ClientHTTP2Connection: ChannelDuplexHandler, TabledConnection {
     lineState = .waits
     if line.isEmpty { return }
     for stream in line { stream.waitForClient() }
-    guard count >= OutgoingContent.turn else { return }
+    if count >= OutgoingContent.turn { writeOnLater { LoopTurns.of(loop).doLater($0) } }
+  }
+
+  private func writeOnLater(_ run: (@escaping @Sendable () -> Void) -> Void) {
+    guard lineState == .waits, !line.isEmpty else { return }
     lineState = .pauses
     let bound = NIOLoopBound(self, eventLoop: loop)
-    LoopTurns.of(loop).doLater {
+    run {
       bound.value.lineState = .waits
       bound.value.writeOn()
     }

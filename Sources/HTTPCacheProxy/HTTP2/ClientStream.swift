@@ -428,13 +428,7 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
     }
     let isLast = content.isEmpty
     _ = machine.contentSent(count)
-    let written = wrote(count)
-    let bound = NIOLoopBound(self, eventLoop: loop)
-    written.futureResult.whenSuccess {
-      let stream = bound.value
-      if !isLast { stream.connection.wait(stream, isFirst: stream.content?.hasBlock == true) }
-    }
-    send(last, endsStream: isLast, context, watch(written))
+    send(last, endsStream: isLast, context, watch(wrote(count, next: isLast ? nil : self)))
     context.flush()
     if isLast { finish(at: loop.now) } else if waiting == .none { waitForClient() }
     return count
@@ -449,9 +443,9 @@ final class ClientStream: ChannelDuplexHandler, ClientHandler {
   func waitForClient() { content?.waitForClient() }
 
   /// Counts content for the connection until the promise of its last write ends.
-  private func wrote(_ count: Int) -> EventLoopPromise<Void> {
+  private func wrote(_ count: Int, next: ClientStream? = nil) -> EventLoopPromise<Void> {
     let written = loop.makePromise(of: Void.self)
-    connection.wrote(count, until: written.futureResult)
+    connection.wrote(count, until: written.futureResult, next: next)
     return written
   }
 

@@ -61,7 +61,7 @@ extension ClientHandler {
     case .answer(let answer): response = answer
     case .pending(let pending): return forward(request, pending, context)
     }
-    guard response.body.stream == nil else {
+    guard !response.body.isStream else {
       let responder = Responder(context: self.context, channel: context.channel, client: request)
       current?.work = .task(Task { await responder.deliver(response) })
       return

@@ -102,7 +102,7 @@ struct Responder: Sendable {
 
   /// Returns the head of a response that is passed to the connection with its content; `nil` if that is a stream.
   func wholeHead(_ response: CachedResponse) -> ResponseHead? {
-    guard response.body.stream == nil else { return nil }
+    guard !response.body.isStream else { return nil }
     return head(response)
   }
 

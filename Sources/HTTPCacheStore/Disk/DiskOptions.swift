@@ -54,6 +54,7 @@ struct DiskContext: Sendable {
   let changes: StripedCounters
   let invalidations: Invalidations
   let counters: DiskCounters
+  let openBodies = OpenBodies()
 
   func path(_ name: String) -> FilePath { directory.appending(name) }
 

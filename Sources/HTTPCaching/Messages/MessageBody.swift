@@ -124,6 +124,9 @@ public struct MessageBody: AsyncSequence, Sendable {
     }
   }
 
+  /// Whether the content was made from a sequence.
+  package var isStream: Bool { if case .stream = storage { true } else { false } }
+
   /// The sequence that the content was made from; `nil` if it was made otherwise.
   package var stream: (any AsyncSequence<ArraySlice<UInt8>, any Error> & Sendable)? {
     if case .stream(let stream) = storage { stream } else { nil }

@@ -69,9 +69,9 @@ struct ClientConnectionTests {
       try fixture.receive(Self.get("/large") + Self.get("/1"))
       let first = fixture.wire.sent.utf8.count
       #expect((16_000..<200_000).contains(first))
-      fixture.wire.takeAll()
+      fixture.takeAll()
       #expect((first + 16_000..<300_000).contains(fixture.wire.sent.utf8.count))
-      while fixture.wire.takeAll() {}
+      while fixture.takeAll() {}
       #expect(fixture.wire.sent.hasSuffix("\r\n\r\nhello /1"))
       #expect(fixture.wire.sent.utf8.count(where: { $0 == UInt8(ascii: "a") }) >= 300_000)
       fixture.finish()
@@ -94,7 +94,7 @@ struct ClientConnectionTests {
         #expect(content?.hasBlock == true && cache.transit.used == 72 << 10)
         fixture.pass(.milliseconds(1))
         #expect(content?.hasBlock == false && cache.transit.used == 8 << 10)
-        while fixture.wire.takeAll() { fixture.pass(.seconds(1)) }
+        while fixture.takeAll() { fixture.pass(.seconds(1)) }
         let bytes = fixture.wire.sentBytes
         let (all, part) = (contentBytes(300_000), contentBytes(100, from: 100_000))
         let start = try #require(bytes.firstRange(of: all.prefix(100))).lowerBound

@@ -100,6 +100,13 @@ struct ConnectionFixture {
 
   func pass(_ time: TimeAmount) { channel.embeddedEventLoop.advanceTime(by: time) }
 
+  /// Lets the client take what was written; `false` if nothing was.
+  @discardableResult
+  func takeAll() -> Bool {
+    defer { channel.embeddedEventLoop.run() }
+    return wire.takeAll()
+  }
+
   func finish() { _ = try? channel.finish() }
 
   /// A cache with `hello` under two names, and more.

@@ -215,6 +215,50 @@ struct DamageTests {
     #expect(again.lookup(key(1)).isEmpty && again.lookup(key(2)).count == 1)
   }
 
+  @Test(
+    "An entry that the process has no descriptor or memory for stays stored",
+    arguments: [EMFILE, ENFILE, ENOMEM, EIO])
+  func shortage(errno: Int32) throws {
+    let files = FaultyFileSystem()
+    let store = try CacheStore(scratch.configuration(), files: files)
+    let writer = store.makeWriter(key: key(1), variant: one, metadata: [], storedAt: 0)
+    #expect(writer.append(pattern(1, 400_000)) && writer.commit().refusal == nil)
+    files.set { $0.failing = [.open: errno] }
+    #expect(store.lookup(key(1)).isEmpty && store.statistics.ioErrors == 1)
+    files.set { $0 = .init() }
+    #expect(store.lookup(key(1)).count == (errno == EIO ? 0 : 1))
+    #expect(store.usage.diskEntries == (errno == EIO ? 0 : 1))
+  }
+
+  @Test("The readers of a body share its file, which is closed after the last")
+  func sharedFile() throws {
+    let store = try CacheStore(scratch.configuration())
+    func reader() throws -> BodyFileReader {
+      guard case .file(let reader as BodyFileReader)? = store.lookup(key(1)).first?.body.storage else {
+        throw StoreError(.closed)
+      }
+      return reader
+    }
+    for number in 1...2 {
+      let writer = store.makeWriter(key: key(1), variant: one, metadata: [], storedAt: 0)
+      #expect(writer.append(pattern(number, 400_000)) && writer.commit().refusal == nil)
+    }
+    weak var file: OpenBody?
+    do {
+      let (first, second) = (try reader(), try reader())
+      file = first.body
+      #expect(first.body === second.body)
+      // The file stays readable, and a body that replaces it has its own.
+      let writer = store.makeWriter(key: key(1), variant: one, metadata: [], storedAt: 0)
+      #expect(writer.append(pattern(3, 400_000)) && writer.commit().refusal == nil)
+      let third = try reader()
+      #expect(third.body !== first.body)
+      #expect(try first.read(from: 0, upTo: 100, atOnce: false) == pattern(2, 400_000)[..<100])
+      #expect(try third.read(from: 0, upTo: 100, atOnce: false) == pattern(3, 400_000)[..<100])
+    }
+    #expect(file == nil)
+  }
+
   @Test("A large body that fills the disk is refused and leaves no file")
   func failingLargeBody() throws {
     let files = FaultyFileSystem()

@@ -119,8 +119,6 @@ struct BodyFileWriter: Sendable {
 }
 
 /// Reads a large body, and verifies every chunk before it returns any byte of it.
-///
-/// It keeps the file open: the body stays readable when the entry is removed and the file unlinked.
 final class BodyFileReader: BodyReading {
   /// Maximum bytes that one read returns.
   private static let maximumRead = 1 << 20
@@ -132,18 +130,16 @@ final class BodyFileReader: BodyReading {
   }
 
   let count: Int
-  private let file: any File
+  let body: OpenBody
   private let checksum: UInt64
   private let log: LockedLog
   private let candidate: Catalog.Candidate
-  /// The checksums of the chunks, read when the first one is needed.
-  private let table = Mutex<[UInt64]?>(nil)
   private let prepared = Mutex<Chunk?>(nil)
   /// Whether a chunk is in memory.
   var hasPrepared: Bool { prepared.withLock { $0 != nil } }
 
-  init(file: any File, count: Int, checksum: UInt64, log: LockedLog, candidate: Catalog.Candidate) {
-    self.file = file
+  init(_ body: OpenBody, count: Int, checksum: UInt64, log: LockedLog, candidate: Catalog.Candidate) {
+    self.body = body
     self.count = count
     self.checksum = checksum
     self.log = log
@@ -206,7 +202,7 @@ final class BodyFileReader: BodyReading {
   }
 
   private func checksums(atOnce: Bool) throws(StoreError) -> [UInt64]? {
-    if let known = table.withLock({ $0 }) { return known }
+    if let known = body.table.withLock({ $0 }) { return known }
     guard let bytes = try readFile(DiskFormat.bodyFileSize(count) - count, at: count, atOnce: atOnce) else {
       return nil
     }
@@ -215,13 +211,13 @@ final class BodyFileReader: BodyReading {
       throw corrupt("its table of checksums is wrong")
     }
     let words = DiskFormat.words(bytes)
-    table.withLock { $0 = words }
+    body.table.withLock { $0 = words }
     return words
   }
 
   private func readFile(_ count: Int, at offset: Int, atOnce: Bool) throws(StoreError) -> [UInt8]? {
     do throws(FileFailure) {
-      if let bytes = try file.read(count, at: offset, atOnce: atOnce) { return bytes }
+      if let bytes = try body.file.read(count, at: offset, atOnce: atOnce) { return bytes }
       if atOnce { return nil }
     } catch {
       log.context.counters.ioErrors.increment()
@@ -240,6 +236,6 @@ final class BodyFileReader: BodyReading {
     // Counted even if the entry is gone by now, because a reader met the damage.
     log.context.counters.corruptRecords.increment()
     dropEntry()
-    return StoreError(.corrupt(what: what, path: file.path))
+    return StoreError(.corrupt(what: what, path: body.file.path))
   }
 }

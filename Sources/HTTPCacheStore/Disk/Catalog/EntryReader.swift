@@ -19,7 +19,8 @@ struct EntryReader: Sendable {
     case entry(StoredEntry)
     /// The record belongs to another key with the same hash.
     case otherKey
-    /// The entry was removed meanwhile, or it could not be read and has been dropped.
+    /// The entry was removed meanwhile, or it could not be read. Then it has been dropped, unless only the process had no
+    /// descriptor or no memory for it.
     case lost
     /// Reading it waits for the disk, or fails.
     case wouldWait
@@ -37,7 +38,7 @@ struct EntryReader: Sendable {
     } catch {
       if atOnce { return .wouldWait }
       context.counters.ioErrors.increment()
-      _ = dropUnreadable(candidate)
+      if !error.isShortage { _ = dropUnreadable(candidate) }
     }
     return .lost
   }
@@ -126,11 +127,15 @@ struct EntryReader: Sendable {
     let path = context.path(DiskFormat.bodyName(header.bodyFile))
     do throws(FileFailure) {
       guard
-        let file = atOnce ? context.files.openAtOnce(path) : try context.files.open(path, creating: false),
-        try file.size() == DiskFormat.bodyFileSize(header.bodyCount)
+        let open = try context.openBodies.body(
+          header.bodyFile,
+          open: { () throws(FileFailure) in
+            atOnce ? context.files.openAtOnce(path) : try context.files.open(path, creating: false)
+          }),
+        try open.file.size() == DiskFormat.bodyFileSize(header.bodyCount)
       else { return nil }
       let body = BodyFileReader(
-        file: file, count: header.bodyCount, checksum: header.bodyChecksum, log: log, candidate: candidate)
+        open, count: header.bodyCount, checksum: header.bodyChecksum, log: log, candidate: candidate)
       return entry(.apart(ApartBody(body: StoredBody(body), ownerCount: 0)))
     } catch {
       // The entry was removed after the lookup in the index: this is not a failure.

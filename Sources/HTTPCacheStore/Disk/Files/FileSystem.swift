@@ -64,6 +64,11 @@ struct FileFailure: Error, Hashable {
 
   var storeError: StoreError { StoreError(.io(operation: operation, path: path, errno: errno)) }
 
+  /// Whether the process has no descriptor or no memory for the operation: this says nothing about the file.
+  var isShortage: Bool {
+    [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory].contains(Errno(rawValue: errno))
+  }
+
   /// Whether the file system, or the user's share of it, is full.
   var isFull: Bool {
     let errno = Errno(rawValue: errno)

@@ -119,6 +119,7 @@ struct StoredContentTests {
         let client = try EmbeddedClient(cache, window: 1 << 23, requests: [1])
         defer { client.finish() }
         try client.open(0, by: 1 << 23)
+        client.channel.embeddedEventLoop.run()
         var sent = 0
         for _ in 1...3 {
           let now = try client.content()[1]?.count ?? 0
