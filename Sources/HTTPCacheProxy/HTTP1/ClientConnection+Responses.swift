@@ -142,7 +142,8 @@ extension ClientConnection {
     of content: OutgoingContent, after rest: inout ByteBuffer, _ context: ChannelHandlerContext
   ) -> Bool {
     let transit = self.context.cache.transit
-    let limit = isAtSocket ? Self.waitingPiece : transit.chunkSize(upTo: Responder.smallPiece)
+    // Pieces of 16 KB over TLS took 1.4 times the processor time of a hit of 200 KB.
+    let limit = isAtSocket ? Self.waitingPiece : Responder.piece(self.context)
     let count = content.moveNext(limit, to: &rest)
     _ = machine.contentSent(count)
     transit.change(by: count)
