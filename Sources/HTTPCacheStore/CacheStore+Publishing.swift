@@ -8,7 +8,7 @@ extension CacheStore {
   func mustStream(_ entry: NewEntry, bodyCount: Int, expected: Int) -> Bool {
     guard let disk = diskTier(for: entry) else { return false }
     let head = entry.key.bytes.count + entry.metadata.count
-    return bodyCount > disk.largeBodyThreshold && expected <= disk.maximumEntrySize - head
+    return bodyCount > disk.fileOnlyThreshold && expected <= disk.maximumEntrySize - head
   }
 
   /// Whether memory has the capacity for a body of this size.
@@ -28,11 +28,11 @@ extension CacheStore {
     entry.tiers.contains(.disk) && usesDisk ? disk : nil
   }
 
-  /// Maximum bytes of the disk's capacity that one entry may take.
+  /// Maximum bytes of the disk's configured capacity that one entry may take: memory takes what a full file system does not.
   private var sharedSize: Int {
     guard let share = configuration.maximumEntryShare, usesDisk, let disk else { return .max }
     // As a floating-point number, `Int.max` rounds up to one more, which `Int(exactly:)` rejects.
-    return Int(exactly: (Double(disk.capacity) * share).rounded(.down)) ?? .max
+    return Int(exactly: (Double(disk.configuredCapacity) * share).rounded(.down)) ?? .max
   }
 
   /// Why none of an entry's tiers can store an entry of any size.

@@ -34,8 +34,8 @@ extension CacheStore {
     ///
     /// With `nil` only the capacities limit an entry: it may be as large as memory, or as half of the disk.
     public var maximumEntrySize: Int?
-    /// Maximum share of the disk's current capacity that one entry may take, from 0 to 1 (default: `nil`). With `nil` only
-    /// the capacities limit an entry.
+    /// Maximum share of the disk's capacity that one entry may take, from 0 to 1 (default: `nil`). With `nil` only the
+    /// capacities limit an entry.
     ///
     /// The limit applies only while there is a disk. It then also applies to entries that are kept in memory only.
     public var maximumEntryShare: Double?

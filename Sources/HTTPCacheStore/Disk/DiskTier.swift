@@ -89,6 +89,9 @@ final class DiskTier: Sendable {
   /// Bodies of more bytes than this have their own file.
   var largeBodyThreshold: Int { context.options.largeBodyThreshold(for: capacity) }
 
+  /// Bodies of more bytes than this are in their own file only, and not in memory. A full file system does not lower it.
+  var fileOnlyThreshold: Int { context.options.largeBodyThreshold(for: configuredCapacity) }
+
   /// Inserts an entry whose body is in memory, or was streamed.
   ///
   /// - Parameters:
@@ -218,7 +221,9 @@ final class DiskTier: Sendable {
   // MARK: Size and life
 
   var bytes: Int { log.bytes }
+  /// The bytes that the disk keeps to now: less than configured while the file system has less room.
   var capacity: Int { log.capacity }
+  var configuredCapacity: Int { log.configuredCapacity }
   var count: Int { catalog.count }
 
   func show(in usage: inout StoreUsage) {

@@ -184,6 +184,27 @@ struct FailingDiskTests {
   }
 
   @Test(
+    "Memory keeps what it has room for while the file system is smaller than the disk's capacity",
+    arguments: [10_000, 100_000, 250_000], [nil, 0.05])
+  func memoryBesideFullDisk(size: Int, share: Double?) throws {
+    let files = FaultyFileSystem()
+    files.set { $0.room = 6 << 20 }
+    var configuration = scratch.configuration(memory: 64 << 20, disk: 256 << 20)
+    configuration.maximumEntryShare = share
+    let store = try CacheStore(configuration, files: files)
+    // The file system is full after a few.
+    let count = 12_000_000 / size
+    for number in 0..<count {
+      #expect(stream(number, size, length: number % 2 == 0 ? size : nil, into: store).commit().id != nil)
+    }
+    store.flush()
+    let disk = try #require(store.disk)
+    #expect(disk.capacity < disk.configuredCapacity, "\(disk.capacity)")
+    #expect((0..<count).allSatisfy { isFound($0, size, in: store) })
+    #expect(store.usage.memoryEntries == count)
+  }
+
+  @Test(
     "Large bodies stay in memory while others fill the file system, and go to disk once there is room",
     arguments: [0, 64 << 10], [false, true])
   func largeInMemory(writeBuffer: Int, hasLength: Bool) throws {

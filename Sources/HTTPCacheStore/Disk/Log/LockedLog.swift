@@ -20,6 +20,7 @@ final class LockedLog: Sendable {
   private let log: Mutex<Log>
   private let shownBytes: Atomic<Int>
   private let shownCapacity: Atomic<Int>
+  private let shownConfigured: Atomic<Int>
   private let shownBuffer = Atomic<Int>(0)
   private let shownPins: Atomic<Int>
   private let shownBodyState = Atomic<Int>(0)
@@ -31,6 +32,7 @@ final class LockedLog: Sendable {
     events = DiskEvents(observer: log.context.options.observer, counters: log.context.counters)
     shownBytes = Atomic(log.space.used)
     shownCapacity = Atomic(log.space.capacity)
+    shownConfigured = Atomic(log.space.configured)
     shownPins = Atomic(log.pins.list.count)
     self.log = Mutex(log)
     // Report and write what the opening left.
@@ -55,6 +57,7 @@ final class LockedLog: Sendable {
     shownBytes.store(log.space.used, ordering: .releasing)
     // A lower capacity is published only once the used bytes fit.
     if log.space.fits(0) { shownCapacity.store(log.space.capacity, ordering: .releasing) }
+    shownConfigured.store(log.space.configured, ordering: .relaxed)
     shownBuffer.store(log.buffer.count, ordering: .relaxed)
     shownPins.store(log.pins.list.count, ordering: .relaxed)
     shownBodyState.store(log.health.bodyState, ordering: .relaxed)
@@ -63,9 +66,10 @@ final class LockedLog: Sendable {
     if !log.health.events.isEmpty { events.add(log.health.takeEvents()) }
   }
 
-  /// `DiskSpace.used` and `DiskSpace.capacity`, without waiting for a write.
+  /// The numbers of `DiskSpace`, without waiting for a write.
   var bytes: Int { shownBytes.load(ordering: .relaxed) }
   var capacity: Int { shownCapacity.load(ordering: .relaxed) }
+  var configuredCapacity: Int { shownConfigured.load(ordering: .relaxed) }
 
   /// Number of pinned keys.
   var pinCount: Int { shownPins.load(ordering: .relaxed) }
