@@ -115,12 +115,8 @@ extension CacheEngine {
         outcome = afterOthers304(exchange, fields, head, response)
         return
       }
-      // RFC 9110 §15.4.5: it answers a condition. To a client that sent none, it would be a response without content.
-      let reason = Reason.unsolicitedNotModified
       outcome =
-        (mayServeStale ? afterFailure(exchange, fields, isDisconnected: false) : nil)
-        ?? Outcome(
-          .generated(Refusal(reason: reason)), reason: reason, storage: .refuse(.statusNotUnderstood))
+        (mayServeStale ? afterFailure(exchange, fields, isDisconnected: false) : nil) ?? afterUnsolicited304()
       return
     }
     if mayServeStale, StaleUse.isError(status.code, configuration),
@@ -230,6 +226,18 @@ extension CacheEngine {
     var outcome = Outcome(.network, reason: .fromOrigin, storage: .refuse(.statusNotUnderstood))
     outcome.change(updates, removals)
     return outcome
+  }
+
+  /// Handles a 304 to a request without a condition, which the RFC does not allow (RFC 9110 §15.4.5). To a client of a shared
+  /// cache, it would be a response without content. A private cache is no gateway that could answer 502 (§15.6.3): its
+  /// application gets what the origin sent.
+  private func afterUnsolicited304() -> Outcome {
+    let storage = Outcome.Storage.refuse(.statusNotUnderstood)
+    guard configuration.kind == .shared else {
+      return Outcome(.network, reason: .fromOrigin, storage: storage)
+    }
+    let reason = Reason.unsolicitedNotModified
+    return Outcome(.generated(Refusal(reason: reason)), reason: reason, storage: storage)
   }
 
   /// Returns a stored response with the fields of an update.

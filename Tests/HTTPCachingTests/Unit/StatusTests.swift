@@ -36,7 +36,7 @@ struct StatusTests {
         "HTTPCacheEngine; hit; ttl=40; detail=fresh",
         "HTTPCacheEngine; hit; ttl=-10; detail=policyReturnsStored",
         "HTTPCacheEngine; fwd=stale; fwd-status=304; ttl=60; stored; detail=validated",
-        "HTTPCacheEngine; fwd=bypass; fwd-status=304; detail=unsolicitedNotModified",
+        "HTTPCacheEngine; fwd=bypass; fwd-status=304; detail=statusNotUnderstood",
       ])
   }
 
