@@ -25,7 +25,6 @@ extension Target.Dependency {
   static func lifecycle(_ name: String) -> Self { .product(name, "swift-service-lifecycle", ["Proxy"]) }
 
   static let httpTypes = product("HTTPTypes", "swift-http-types")
-  static let httpTypesFoundation = product("HTTPTypesFoundation", "swift-http-types")
   /// For structured fields only: they parse strictly, and the fields of old do not.
   static let structuredFields = product("RawStructuredFieldValues", "swift-http-structured-headers")
   static let system = product("SystemPackage", "swift-system")
@@ -160,7 +159,7 @@ let package = Package(
       ]),
 
     // Transports, thin.
-    library("HTTPCacheURLSession", cache + [.httpTypesFoundation, .system]),
+    library("HTTPCacheURLSession", cache + [.system]),
     library(
       "HTTPCacheAsyncHTTPClient",
       cache + [
@@ -170,7 +169,7 @@ let package = Package(
     // Responses without a server: stubs, and what it exports: recordings and archives. The command needs only these, and no
     // FoundationNetworking.
     library(
-      "HTTPCacheTesting", cache + ["HTTPCacheArchives", "HTTPCacheURLSession", .httpTypesFoundation]),
+      "HTTPCacheTesting", cache + ["HTTPCacheArchives", "HTTPCacheURLSession"]),
     library("HTTPCacheArchives", exclude: ["Format.md"], cache + [.system]),
     // The cache of a server's own routes, as a middleware of Hummingbird.
     library("HTTPCacheHummingbird", cache + [.hummingbird, .log(), .nio("NIOCore")]),
@@ -205,7 +204,6 @@ let package = Package(
       name: "CacheBench",
       dependencies: cache + [
         "BenchmarkHarness", "CHarness", "CPlatform", "ChildProcesses", "HTTPCacheURLSession", .arguments,
-        .httpTypesFoundation,
       ],
       swiftSettings: settings),
     // What needs servers, and what reads results: apart, so that the first figures need few packages.
@@ -293,7 +291,7 @@ let package = Package(
       "HTTPCacheURLSessionTests",
       cache + [
         "BenchmarkHarness", "ChildProcesses", "HTTPCacheTesting", "HTTPCacheURLSession", "Loopback",
-        "TestTool", .httpTypesFoundation, .system,
+        "TestTool", .system,
       ]),
     tests(
       "HTTPCacheAsyncHTTPClientTests",

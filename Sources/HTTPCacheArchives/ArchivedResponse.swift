@@ -10,6 +10,11 @@ import SystemPackage
 #else
   import Foundation
 #endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
 
 /// A response from a folder or a HAR file, and the request that it answered.
 public struct ArchivedResponse: Sendable {
@@ -104,7 +109,7 @@ enum ArchiveFile {
   /// Describes an error of the file system.
   static func text(of error: any Error) -> String {
     let cause = (error as? CocoaError)?.underlying as? POSIXError
-    return cause.map { Errno(rawValue: CInt($0._code)).description } ?? "\(error)"
+    return cause.map { Errno(rawValue: $0.code.rawValue).description } ?? "\(error)"
   }
 
   /// Describes a JSON error and its position.

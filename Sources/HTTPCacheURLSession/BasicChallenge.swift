@@ -6,7 +6,6 @@ import Foundation
 import HTTPCacheEngine
 import HTTPCaching
 import HTTPTypes
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

@@ -12,7 +12,10 @@ import HTTPCaching
 /// Carries a cache and its options from a configuration to its sessions.
 ///
 /// Each session copies its configuration, and the copy has the same object as its `urlCache`. So a cache stays open as
-/// long as a configuration or a session that uses it. For Foundation, this is a `URLCache` that stores nothing.
+/// long as a configuration or a session that uses it.
+///
+/// For an application, this is the `urlCache` of its session: what it reads, stores and removes here is in the cache. For
+/// Foundation, it is a `URLCache` that stores nothing: the methods that Foundation calls for each task do nothing.
 final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
   // Unchecked, as the superclass is: what this class adds does not change, or a mutex protects it.
   let cache: HTTPCache
@@ -125,7 +128,34 @@ final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
 
   // MARK: - URLCache
 
-  override func cachedResponse(for request: URLRequest) -> CachedURLResponse? { nil }
+  // For the application. Making the object allocates nothing else on Linux, and it is not kept: on Apple platforms, it
+  // watches the system's memory.
+  private var urlCache: HTTPURLCache { HTTPURLCache(cache) }
+
+  override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
+    urlCache.cachedResponse(for: request)
+  }
+
+  override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
+    urlCache.storeCachedResponse(cachedResponse, for: request)
+  }
+
+  override func removeCachedResponse(for request: URLRequest) { urlCache.removeCachedResponse(for: request) }
+
+  override func removeCachedResponse(for dataTask: URLSessionDataTask) {
+    urlCache.removeCachedResponse(for: dataTask)
+  }
+
+  override func removeCachedResponses(since date: Date) { urlCache.removeCachedResponses(since: date) }
+
+  // `URLSession.reset` calls it, too.
+  override func removeAllCachedResponses() { urlCache.removeAllCachedResponses() }
+
+  override var currentMemoryUsage: Int { urlCache.currentMemoryUsage }
+
+  override var currentDiskUsage: Int { urlCache.currentDiskUsage }
+
+  // For Foundation.
 
   override func getCachedResponse(
     for dataTask: URLSessionDataTask, completionHandler: @escaping (CachedURLResponse?) -> Void
@@ -133,7 +163,6 @@ final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
     completionHandler(nil)
   }
 
-  override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {}
   override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {}
 }
 

@@ -6,7 +6,6 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -41,7 +40,7 @@ struct CachedLoad: Sendable {
     fileprivate var httpURLResponse: HTTPURLResponse? {
       var head = response.knownOutcome.head
       BasicChallenge.hide(in: &head)
-      return HTTPURLResponse(httpResponse: head, url: url)
+      return HTTPURLResponse(head, url: url)
     }
   }
 
@@ -201,7 +200,7 @@ struct CachedLoad: Sendable {
     // Cookies of one URL are not valid for another; the next request gets its own.
     if head.hasStoredCookies { next.setValue(nil, forHTTPHeaderField: "Cookie") }
     if let willRedirect = binding.options.willRedirect,
-      let redirect = HTTPURLResponse(httpResponse: response, url: url)
+      let redirect = HTTPURLResponse(response, url: url)
     {
       guard let chosen = willRedirect(redirect, next) else { return false }
       next = chosen
@@ -245,7 +244,7 @@ struct CachedLoad: Sendable {
     if let lifetime { return fixedLifetime(lifetime) }
     guard let rule = binding.options.lifetime, let url = request.url else { return nil }
     return { [request] _, response in
-      HTTPURLResponse(httpResponse: response, url: url).flatMap { rule(request, $0) }
+      HTTPURLResponse(response, url: url).flatMap { rule(request, $0) }
     }
   }
 

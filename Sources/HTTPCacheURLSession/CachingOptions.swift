@@ -4,7 +4,6 @@
 import Foundation
 import HTTPCacheStore
 import HTTPCaching
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -117,7 +116,7 @@ extension CachingOptions {
   func storageHook(for request: URLRequest) -> StorageHook? {
     guard let willCache, let url = request.url else { return nil }
     return { proposal in
-      guard let response = HTTPURLResponse(httpResponse: proposal.response, url: url) else { return }
+      guard let response = HTTPURLResponse(proposal.response, url: url) else { return }
       let proposed = CachedURLResponse(response: response, data: Data(proposal.content))
       guard let accepted = willCache(proposed, request) else {
         proposal.tiers = []

@@ -6,7 +6,6 @@ import HTTPCacheEngine
 import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking

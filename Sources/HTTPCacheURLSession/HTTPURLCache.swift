@@ -6,7 +6,6 @@ import Foundation
 import HTTPCacheStore
 import HTTPCaching
 import HTTPTypes
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -173,7 +172,7 @@ public final class HTTPURLCache: Sendable {
   public func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
     guard let head = HTTPRequest(request), let url = request.url, !Self.isUnread(request, head),
       let copy = cache.storedCopy(for: head, requestContent: Self.content(request)),
-      let response = HTTPURLResponse(httpResponse: copy.head, url: url)
+      let response = HTTPURLResponse(copy.head, url: url)
     else { return nil }
     let note = copy.annotation.flatMap { CacheNote(decoding: $0) }
     let userInfo = note?.userInfo ?? [:]
@@ -196,7 +195,7 @@ public final class HTTPURLCache: Sendable {
       return request.url == nil ? .targetNotCacheable : .methodNotStored
     }
     guard let urlResponse = cachedResponse.response as? HTTPURLResponse else { return .responseNotHTTP }
-    guard var response = urlResponse.httpResponse else { return .statusNotFinal }
+    guard var response = urlResponse.head else { return .statusNotFinal }
     guard !Self.isUnread(request, head) else {
       return head.method.isQuery ? .queryNotKeyed : .requestContent
     }

@@ -5,7 +5,6 @@ import CacheMutex
 import Foundation
 import HTTPCaching
 import HTTPTypes
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -52,11 +51,12 @@ final class OriginSession: Sendable {
       }
       outgoing.url = url
     }
+    outgoing.url = outgoing.url?.withLowercaseScheme
     outgoing.cachePolicy = .reloadIgnoringLocalCacheData
     for name in (outgoing.allHTTPHeaderFields ?? [:]).keys {
       outgoing.setValue(nil, forHTTPHeaderField: name)
     }
-    for (name, value) in URLRequest(httpRequest: request)?.allHTTPHeaderFields ?? [:] {
+    for (name, value) in request.headerFields.dictionary {
       outgoing.setValue(value, forHTTPHeaderField: name)
     }
     outgoing.httpMethod = request.method.rawValue
@@ -91,6 +91,17 @@ final class OriginSession: Sendable {
     defer { withExtendedLifetime(body) {} }
     return try await transfers.start(
       SessionTransfer(task, content, session.delegateQueue, challenge, progress, lease), task)
+  }
+}
+
+extension URL {
+  /// The same URL, for Foundation on Linux, which does not know `HTTP` (RFC 9110 §4.2.3).
+  fileprivate var withLowercaseScheme: URL {
+    guard let scheme, scheme != scheme.lowercasedASCII,
+      var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+    else { return self }
+    components.scheme = scheme.lowercasedASCII
+    return components.url ?? self
   }
 }
 
@@ -226,8 +237,8 @@ private final class SessionTransfer: Sendable {
     /// The content for its reader, until the head is passed on. Then only the reader holds it, and can leave.
     var content: ArrivingContent?
     /// The head of a redirect or of a challenge, kept until the task is complete.
-    var redirect: HTTPResponse?
-    /// Bytes of content that have arrived for a head that is kept.
+    var kept: HTTPResponse?
+    /// Bytes of content that have arrived for a head that has not been passed on.
     var keptByteCount = 0
     /// Bytes of the request's content that were sent before it had to be sent again.
     var sentBefore: Int64 = 0
@@ -305,9 +316,11 @@ private final class SessionTransfer: Sendable {
 
   func received(_ response: URLResponse) {
     guard let head = Self.head(of: response) else { return }
+    // Foundation on Linux also delivers the head of each interim response (RFC 9110 §15.2).
+    if head.status.kind == .informational, head.status != .switchingProtocols { return }
     // Foundation on Linux delivers all of the content before it delivers the challenge.
     if !Platform.delegateMayAnswer, head.status == .unauthorized, BasicChallenge.isOne(in: head) {
-      return state.withLock { $0.redirect = head }
+      return state.withLock { $0.kept = head }
     }
     passOn(head)
   }
@@ -322,11 +335,11 @@ private final class SessionTransfer: Sendable {
   }
 
   func note(_ redirect: HTTPURLResponse) {
-    state.withLock { $0.redirect = Self.head(of: redirect) }
+    state.withLock { $0.kept = Self.head(of: redirect) }
   }
 
-  private static func head(of response: URLResponse) -> HTTPResponse? {
-    guard let response = response as? HTTPURLResponse, var head = response.httpResponse else { return nil }
+  private static func head(of response: URLResponse?) -> HTTPResponse? {
+    guard var head = (response as? HTTPURLResponse)?.head else { return nil }
     ContentDecoding.normalize(&head)
     return head
   }
@@ -341,23 +354,25 @@ private final class SessionTransfer: Sendable {
   func received(_ data: Data) {
     arrivals.add(data) { Platform.postpone(on: queue, $0) }
     let head = state.withLock { state -> HTTPResponse? in
-      guard let head = state.redirect else { return nil }
+      guard state.waiting != nil else { return nil }
       state.keptByteCount += data.count
-      return state.waiting != nil && state.keptByteCount > Self.keptLimit ? head : nil
+      return state.keptByteCount > Self.keptLimit ? state.kept : nil
     }
     if let head { passOn(head) }
   }
 
   func completed(_ error: (any Error)?) {
     challenge.withdraw()
-    let (redirect, hasContent) = state.withLock { state in
+    let (kept, hasContent) = state.withLock { state in
       state.isComplete = true
-      return (state.redirect, state.keptByteCount > 0)
+      return (state.kept, state.keptByteCount > 0)
     }
-    if error == nil, var redirect {
-      // Foundation drops the content of redirects, so a length would be wrong.
-      if !hasContent { redirect.headerFields[.contentLength] = nil }
-      passOn(redirect)
+    let error = error.map { Platform.explained($0, hasHead: !isHeadWaiting) }
+    // Foundation on Linux delivers the head of a redirect that it cannot follow with the task only.
+    if error == nil, isHeadWaiting, var head = kept ?? Self.head(of: task.response) {
+      // Foundation drops the content of redirects that it can follow, so a length would be wrong.
+      if !hasContent, task.originalRequest?.httpMethod != "HEAD" { head.headerFields[.contentLength] = nil }
+      passOn(head)
     }
     takeWaiting()?.resume(throwing: error ?? URLError(.badServerResponse))
     arrivals.end(error)

@@ -16,7 +16,8 @@ struct RedirectTarget {
   let becomesGet: Bool
   private let isSameOrigin: Bool
 
-  /// Reads the target of a response; `nil` if it is not a redirect.
+  /// Reads the target of a response; `nil` if it is not a redirect, or has no usable `Location`: the application then gets the
+  /// response itself.
   init?(_ response: HTTPResponse, of request: HTTPRequest, url: URL) {
     switch response.status.code {
     case 301, 302:
@@ -26,19 +27,20 @@ struct RedirectTarget {
     case 307, 308: becomesGet = false
     default: return nil
     }
-    guard let location = response.headerFields[.location],
-      let target = URL(string: location, relativeTo: url)?.absoluteURL
+    guard let location = response.headerFields[.location], !location.isEmpty,
+      let target = URL(string: location, relativeTo: url)?.absoluteURL,
+      let scheme = target.scheme, !scheme.isEmpty,
+      target.host?.isEmpty == false || !Self.isHTTP(scheme)
     else { return nil }
     self.url = target.fragment == nil ? Self.inheriting(url.fragment, target) : target
-    isSameOrigin = target.scheme == url.scheme && target.host == url.host && target.port == url.port
+    isSameOrigin = Self.origin(of: target) == Self.origin(of: url)
   }
 
   /// Returns the request to continue with.
   ///
   /// - Throws: `URLError.unsupportedURL` if the redirect leaves HTTP.
   func request(from request: URLRequest) throws -> URLRequest {
-    guard let scheme = url.scheme?.lowercasedASCII, scheme == "http" || scheme == "https", url.host != nil
-    else {
+    guard Self.isHTTP(url.scheme ?? "") else {
       throw URLError(.unsupportedURL, url, "The redirect leads to a URL that is neither http nor https.")
     }
     var next = request
@@ -58,6 +60,17 @@ struct RedirectTarget {
       for name in ["Authorization", "Cookie", "Host"] { next.setValue(nil, forHTTPHeaderField: name) }
     }
     return next
+  }
+
+  private static func isHTTP(_ scheme: String) -> Bool {
+    ["http", "https"].contains(scheme.lowercasedASCII)
+  }
+
+  /// The scheme, the host and the port (RFC 6454 §4).
+  private static func origin(of url: URL) -> [String?] {
+    let scheme = url.scheme?.lowercasedASCII
+    let port = url.port ?? (scheme == "https" ? 443 : 80)
+    return [scheme, url.host?.lowercasedASCII, "\(port)"]
   }
 
   /// Gives a target without a fragment the fragment of the URL that redirected to it (§10.2.2).

@@ -4,7 +4,6 @@
 import Foundation
 import HTTPCaching
 import HTTPTypes
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -19,8 +18,8 @@ extension HTTPRequest {
   package init?(
     _ request: URLRequest, additional: [(name: String, value: String)] = [], cookies: String? = nil
   ) {
-    guard var head = (Self(plain: request) ?? request.httpRequest)?.adding(additional) else { return nil }
-    if let cookies { head.headerFields[.cookie] = cookies }
+    guard var head = Self(plain: request)?.adding(additional) else { return nil }
+    if let cookies { head.headerFields[fields: .cookie] = [HTTPField(name: .cookie, text: cookies)] }
     // The field names the site. One of another site than the URL's leaves the request without a key.
     if let name = Name.host, let host = head.headerFields[name],
       host.lowercasedASCII == head.authority?.lowercasedASCII
@@ -43,15 +42,6 @@ extension HTTPRequest {
   private enum Name {
     static let host = HTTPField.Name("Host")
   }
-
-  /// Makes the head of a request with a ``PlainURL`` as `URLRequest.httpRequest` does; `nil` for any other.
-  private init?(plain request: URLRequest) {
-    guard let url = request.url.flatMap(PlainURL.init), let method = Method(request.httpMethod ?? "GET"),
-      let fields = HTTPFields(plain: request.allHTTPHeaderFields ?? [:])
-    else { return nil }
-    self.init(
-      method: method, scheme: url.scheme, authority: url.authority, path: url.path, headerFields: fields)
-  }
 }
 
 extension PlainURL {
@@ -59,18 +49,5 @@ extension PlainURL {
   init?(_ url: URL) {
     guard url.baseURL == nil else { return nil }
     self.init(url.absoluteString)
-  }
-}
-
-extension HTTPFields {
-  /// Makes the fields of a dictionary with values of ASCII; `nil` for any other, whose bytes HTTPTypesFoundation
-  /// chooses.
-  fileprivate init?(plain fields: [String: String]) {
-    self.init()
-    reserveCapacity(fields.count)
-    for (name, value) in fields {
-      guard value.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
-      if let name = HTTPField.Name(name) { append(HTTPField(name: name, value: value)) }
-    }
   }
 }

@@ -34,7 +34,7 @@ extension HTTPRequest {
     var request = self
     for (name, value) in fields {
       guard let name = HTTPField.Name(name), request.headerFields[name] == nil else { continue }
-      request.headerFields[name] = value
+      request.headerFields.append(HTTPField(name: name, text: value))
     }
     return request
   }

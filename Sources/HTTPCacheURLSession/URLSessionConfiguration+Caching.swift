@@ -31,8 +31,8 @@ extension URLSessionConfiguration {
   ///
   /// The cache stays open as long as you, the configuration or a session refers to it, or until `HTTPCache.close()`.
   ///
-  /// The configuration's `urlCache` is replaced by an object that refers to this cache and stores nothing by itself. Do not
-  /// set it again.
+  /// The configuration's `urlCache` is replaced by an object that refers to this cache: what it returns, stores and removes
+  /// is in the cache, and `URLSession.reset` empties it. Do not set it again.
   ///
   /// - Parameters:
   ///   - cache: the cache that stores responses; several configurations may share one.

@@ -6,7 +6,6 @@ import Foundation
 import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -128,7 +127,7 @@ struct SessionBench {
       },
       RequestLane(.headOfResponse, source: nil) { _ in
         let made = cache.storedResponse(for: freshHead).flatMap {
-          HTTPURLResponse(httpResponse: $0.head, url: freshURL)
+          HTTPURLResponse($0.head, url: freshURL)
         }
         return { (made == nil ? nil : valueSize, nil) }
       },

@@ -22,7 +22,7 @@ extension String {
 extension HTTPField {
   /// Calls `body` with the octets of the value as they were received: they need not be UTF-8 (RFC 9110 §5.5).
   @inline(__always)
-  func withOctets<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+  package func withOctets<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
     withUnsafeBytesOfValue { body($0.span) }
   }
 }

@@ -6,7 +6,6 @@ import HTTPCacheEngine
 import HTTPCacheURLSession
 import HTTPCaching
 import HTTPTypes
-import HTTPTypesFoundation
 
 #if canImport(FoundationNetworking)
   import FoundationNetworking
@@ -32,7 +31,9 @@ class StubURLProtocol: URLProtocol {
     do {
       guard let binding = Self.binding, let url = request.url else { throw URLError(.badURL) }
       let whole = try TaskBody.request(request, of: self.task)
-      guard let head = whole.httpRequest?.adding(binding.additionalFields) else { throw URLError(.badURL) }
+      guard let head = HTTPRequest(plain: whole)?.adding(binding.additionalFields) else {
+        throw URLError(.badURL)
+      }
       let task = Task {
         do {
           let body =
@@ -40,7 +41,7 @@ class StubURLProtocol: URLProtocol {
             ?? whole.httpBody.map { ArraySlice($0) } ?? []
           let answer = try await binding.stubs.answer(head, body)
           let (response, bytes) = try answer.made()
-          guard let response = HTTPURLResponse(httpResponse: response, url: url) else {
+          guard let response = HTTPURLResponse(response, url: url) else {
             throw URLError(.cannotParseResponse)
           }
           let content = Data(head.method == .head ? [] : bytes.prefix(answer.cut ?? .max))

@@ -16,6 +16,8 @@
 
     static let sharesResponses = false
 
+    static let fieldsAreUTF8 = false
+
     static let findsEqualSpaces = true
 
     static let readsSessions = false
@@ -69,6 +71,8 @@
       }
       return session.dataTask(with: request)
     }
+
+    static func explained(_ error: any Error, hasHead: Bool) -> any Error { error }
 
     static func stream(of content: UploadedContent) -> InputStream {
       switch content {

@@ -22,6 +22,9 @@
     /// Whether making a response takes so long that hits share it.
     static let sharesResponses = true
 
+    /// Whether Foundation reads and writes field values as UTF-8; otherwise, as ISO 8859-1.
+    static let fieldsAreUTF8 = true
+
     /// Whether a credential storage finds equal protection spaces that are not the same object.
     static let findsEqualSpaces = false
 
@@ -75,6 +78,17 @@
       request.setValue("\(content.length)", forHTTPHeaderField: "Content-Length")
       request.setValue(" ", forHTTPHeaderField: "Transfer-Encoding")
       return session.dataTask(with: request)
+    }
+
+    /// Returns the error of a task as on Apple platforms.
+    ///
+    /// Foundation on Linux reports a connection that the origin closed without an answer as a bad response.
+    ///
+    /// - Parameter hasHead: whether the origin has answered.
+    static func explained(_ error: any Error, hasHead: Bool) -> any Error {
+      guard let error = error as? URLError, error.code == .badServerResponse, !hasHead else { return error }
+      return URLError(
+        .networkConnectionLost, error.failingURL, "The origin closed the connection without an answer.")
     }
 
     /// Returns the content of a request, from its first byte.

@@ -19,7 +19,7 @@ enum SystemFields {
   }
 
   #if canImport(FoundationNetworking)
-    private static let encodings = (["gzip", "deflate"] + FoundationInternals.libcurl.codings).joined(
+    private static let encodings = (["deflate", "gzip"] + FoundationInternals.libcurl.codings).joined(
       separator: ", ")
   #endif
 

@@ -152,6 +152,13 @@ package struct Conversation {
     return received
   }
 
+  /// Reads what comes next; `false` at the end of the connection.
+  package mutating func readMore() async -> Bool {
+    guard let next = try? await input.next() else { return false }
+    received += String(decoding: next.readableBytesView, as: UTF8.self)
+    return true
+  }
+
   package mutating func readAll() async -> String {
     while let next = try? await input.next() {
       received += String(decoding: next.readableBytesView, as: UTF8.self)

@@ -30,6 +30,55 @@ struct FacadeSessionTests {
     return CachedURLResponse(response: head, data: Data(text.utf8))
   }
 
+  @Test("The urlCache of a session reads, stores and removes what the session has stored")
+  func urlCacheOfSession() async throws {
+    try await Setting.with { request in
+      .init(fields: [.cacheControl: "max-age=60"], body: "\(request.number)")
+    } test: { setting async throws in
+      let urlCache = try #require(setting.session.configuration.urlCache)
+      func isStored(_ path: String = "/") throws -> Bool {
+        let request = try setting.request(path)
+        let found = HTTPURLCache(setting.cache).cachedResponse(for: request)
+        #expect(urlCache.cachedResponse(for: request)?.data == found?.data)
+        return found != nil
+      }
+      for remove in Removal.allCases {
+        _ = try await setting.load()
+        _ = try await setting.load("/other")
+        #expect(try isStored() && isStored("/other"))
+        #expect(urlCache.currentMemoryUsage > 0 && urlCache.currentDiskUsage == 0)
+        try await remove.run(urlCache, setting)
+        #expect(try !isStored())
+        #expect(try isStored("/other") == remove.isOfOne)
+        #expect(try await setting.load().source == .network)
+      }
+      let byHand = try setting.request("/b")
+      urlCache.storeCachedResponse(try response("by hand", to: byHand), for: byHand)
+      #expect(try await setting.load("/b").text == "by hand")
+    }
+  }
+
+  /// The ways in which an application clears what is stored, for example when a user signs out.
+  private enum Removal: CaseIterable {
+    case request, task, since, all, reset
+
+    var isOfOne: Bool { self == .request || self == .task }
+
+    func run(_ urlCache: URLCache, _ setting: Setting) async throws {
+      let request = try setting.request()
+      switch self {
+      case .request: urlCache.removeCachedResponse(for: request)
+      case .task: urlCache.removeCachedResponse(for: setting.session.dataTask(with: request))
+      case .since: urlCache.removeCachedResponses(since: Date(timeIntervalSinceNow: -600))
+      case .all: urlCache.removeAllCachedResponses()
+      case .reset:
+        await withCheckedContinuation { continuation in
+          setting.session.reset { continuation.resume() }
+        }
+      }
+    }
+  }
+
   @Test("A session and HTTPURLCache share stored responses")
   func bothWays() async throws {
     try await Setting.with { request in

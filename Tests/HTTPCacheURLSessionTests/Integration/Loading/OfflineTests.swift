@@ -75,18 +75,47 @@ struct OfflineTests {
     }
   }
 
-  @Test("An invalid response does not count as unreachable, and its error is thrown")
-  func badAnswer() async throws {
+  @Test("A connection that ends without an answer counts as unreachable", arguments: [false, true])
+  func noAnswer(isStored: Bool) async throws {
     try await Setting.with(configure: { $0.rules.whenDisconnected = .anyStored }) { request in
       .init(
         fields: [.cacheControl: "max-age=60"], body: "kept",
-        ending: request.number == 1 ? .whole : .noResponse)
+        ending: request.number == 1 && isStored ? .whole : .noResponse)
     } test: { setting async throws in
-      _ = try await setting.load()
-      setting.clock.advance(seconds: 100)
-      let error = await #expect(throws: URLError.self) { try await setting.load() }
-      #expect(error?.code == .badServerResponse)
+      if isStored {
+        _ = try await setting.load()
+        setting.clock.advance(seconds: 100)
+        #expect(try await setting.load().reason == .staleWhileDisconnected)
+      } else {
+        let error = await #expect(throws: URLError.self) { try await setting.load() }
+        #expect(error?.code == .networkConnectionLost)
+      }
     }
+  }
+
+  @Test("An invalid response does not count as unreachable, and its error is thrown")
+  func badAnswer() async throws {
+    let origin = try await RawOrigin.start { _, connection in
+      try await connection.send("garbage\r\n\r\n")
+      return false
+    }
+    try await Setting.with(configure: { $0.rules.whenDisconnected = .anyStored }) { _ in
+      .init()
+    } test: { setting async throws in
+      var request = try setting.request()
+      request.url = URL(string: "http://127.0.0.1:\(origin.port)/")
+      let url = try #require(request.url)
+      let response = try #require(
+        HTTPURLResponse(
+          url: url, statusCode: 200, httpVersion: nil,
+          headerFields: ["Cache-Control": "max-age=60"]))
+      HTTPURLCache(setting.cache).storeCachedResponse(
+        CachedURLResponse(response: response, data: Data("kept".utf8)), for: request)
+      #expect(try await setting.load(request).text == "kept")
+      setting.clock.advance(seconds: 100)
+      await #expect(throws: URLError.self) { try await setting.load(request) }
+    }
+    await origin.stop()
   }
 
   @Test("If isReachable returns false, no request is sent")

@@ -157,14 +157,18 @@ struct RedirectTests {
   }
 
   @Test(
-    "A 3xx response without Location is delivered unchanged, but a 304 only to a condition",
-    arguments: [(300, nil, 300), (304, "\"a\"", 304), (304, nil, 502)] as [(Int, String?, Int)])
-  func withoutLocation(status: Int, condition: String?, expected: Int) async throws {
+    "A 3xx response without a usable Location is the response of the task",
+    arguments: [300, 301, 302, 303, 304, 305, 306, 307, 308], [nil, "", "http://", "//", "::"] as [String?])
+  func withoutLocation(status: Int, location: String?) async throws {
     try await Setting.with { _ in
-      .init(status: status)
+      .init(status: status, fields: location.map { [.location: $0] } ?? [:])
     } test: { setting async throws in
-      let fields = condition.map { ["If-None-Match": $0] } ?? [:]
-      #expect(try await setting.load(fields: fields).response.statusCode == expected)
+      for method in ["GET", "POST"] {
+        let answer = try await setting.load(setting.request(method: method))
+        #expect(answer.response.statusCode == status)
+        #expect(answer.response.value(forHTTPHeaderField: "Location") == location)
+      }
+      #expect(setting.origin.requestCount == 2)
     }
   }
 

@@ -103,6 +103,9 @@ struct FolderTests {
       #expect(throws: ArchiveError.self) { try folder.responses() }
       #expect(throws: ArchiveError.self) { try ResponseFolder(directory + "/none").responses() }
       try FileManager.default.removeItem(atPath: directory + "/body")
+      let missing = #expect(throws: ArchiveError.self) { try ResponseFolder(directory).responses()[0].body() }
+      #expect(
+        missing?.description.hasSuffix("No such file or directory") == true, "\(missing?.description ?? "")")
       try FileManager.default.createDirectory(atPath: directory + "/body", withIntermediateDirectories: false)
       #expect(throws: ArchiveError.self) { try ResponseFolder(directory).responses()[0].body() }
     }
