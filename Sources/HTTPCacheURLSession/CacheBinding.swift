@@ -17,6 +17,8 @@ final class CacheBinding: Sendable {
   let recentResponses = RecentResponses()
   private let configuration: SendableConfiguration
   private let origin: OriginSessions.Key
+  /// For requests without `httpShouldHandleCookies`, which Foundation on Linux does not read.
+  private let originWithoutCookies: OriginSessions.Key
   private let known = Mutex(KnownCredentials())
   private let unchecked = Mutex(UncheckedSpaces())
 
@@ -26,6 +28,9 @@ final class CacheBinding: Sendable {
     self.options = options
     self.configuration = SendableConfiguration(configuration)
     origin = OriginSessions.Key(configuration, options.authenticate)
+    let withoutCookies = (configuration.copy() as? URLSessionConfiguration) ?? configuration
+    (withoutCookies.httpCookieStorage, withoutCookies.httpShouldSetCookies) = (nil, false)
+    originWithoutCookies = OriginSessions.Key(withoutCookies, options.authenticate)
   }
 
   /// Returns a binding with the same settings, and where no sessions share connections with its own.
@@ -41,10 +46,10 @@ final class CacheBinding: Sendable {
     configuration.additionalFields
   }
 
-  /// Returns the `Cookie` field that Foundation will send to a URL in place of the request's own; `nil` if it adds
-  /// none. A response may vary on it.
-  func storedCookies(for url: URL) -> String? {
-    guard configuration.value.httpShouldSetCookies,
+  /// Returns the `Cookie` field that Foundation will send in place of the request's own; `nil` if it adds none. A response
+  /// may vary on it.
+  func storedCookies(for request: URLRequest) -> String? {
+    guard configuration.value.httpShouldSetCookies, request.httpShouldHandleCookies, let url = request.url,
       let cookies = configuration.value.httpCookieStorage?.cookies(for: url), !cookies.isEmpty
     else { return nil }
     return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"]
@@ -96,7 +101,8 @@ extension CacheBinding {
         "The option isReachable says that \(url.host ?? "the origin") is unreachable.")
     }
     do {
-      return try await OriginSessions.shared.lease(origin).send(
+      let session = template.httpShouldHandleCookies ? origin : originWithoutCookies
+      return try await OriginSessions.shared.lease(session).send(
         request, body: body, like: template, challenge: challenge, willSend: options.willSend,
         progress: progress)
     } catch let error as URLError where !error.meansDisconnected {

@@ -271,7 +271,7 @@ struct CachedLoad: Sendable {
   }
 
   private func requestHead(_ request: URLRequest) -> Head? {
-    let cookies = request.url.flatMap(binding.storedCookies)
+    let cookies = binding.storedCookies(for: request)
     guard var head = HTTPRequest(request, additional: binding.additionalFields, cookies: cookies) else {
       return nil
     }

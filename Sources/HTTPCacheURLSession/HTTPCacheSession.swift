@@ -127,7 +127,8 @@ public final class HTTPCacheSession: Sendable {
     for request: URLRequest, options: RequestOptions = RequestOptions()
   ) async throws -> (Bytes, Answer) {
     try await answer(load(request, options)) { [running] response, answer in
-      (Bytes(chunks: running.content(response.body), length: Self.length(of: response)), answer)
+      let chunks = running.content(response.body, of: answer.response.url)
+      return (Bytes(chunks: chunks, length: Self.length(of: response)), answer)
     }
   }
 

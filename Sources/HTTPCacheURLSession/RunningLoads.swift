@@ -40,8 +40,10 @@ final class RunningLoads: Sendable {
   }
 
   /// Returns content whose reading ends by ``cancelAll()``, too.
-  func content(_ body: MessageBody) -> MessageBody {
-    body.isInMemory ? body : MessageBody(LoadedContent(body, self), length: body.length)
+  ///
+  /// - Parameter url: the URL of errors.
+  func content(_ body: MessageBody, of url: URL?) -> MessageBody {
+    body.isInMemory ? body : MessageBody(LoadedContent(body, of: url, self), length: body.length)
   }
 
   fileprivate func add(_ content: LoadedContent) -> Int {
@@ -65,12 +67,13 @@ private final class LoadedContent: AsyncSequence, Sendable {
   typealias Failure = any Error
 
   private let body: MessageBody
+  private let url: URL?
   private let loads: RunningLoads
   private let number = Mutex(0)
   private let isCancelled = Atomic(false)
 
-  init(_ body: MessageBody, _ loads: RunningLoads) {
-    (self.body, self.loads) = (body, loads)
+  init(_ body: MessageBody, of url: URL?, _ loads: RunningLoads) {
+    (self.body, self.url, self.loads) = (body, url, loads)
     let own = loads.add(self)
     number.withLock { $0 = own }
   }
@@ -91,18 +94,14 @@ private final class LoadedContent: AsyncSequence, Sendable {
     mutating func next() async throws -> ArraySlice<UInt8>? { try await next(isolation: nil) }
 
     mutating func next(isolation actor: isolated (any Actor)?) async throws -> ArraySlice<UInt8>? {
-      try check()
       do {
+        if content.isCancelled.load(ordering: .acquiring) { throw CancellationError() }
         return try await chunks.next(isolation: actor)
       } catch {
-        try check()
-        throw error
+        // A cancelled content may fail with any error.
+        let isCancelled = content.isCancelled.load(ordering: .acquiring)
+        throw URLError.describing(isCancelled ? CancellationError() : error, of: content.url)
       }
-    }
-
-    private func check() throws {
-      guard content.isCancelled.load(ordering: .acquiring) else { return }
-      throw URLError.describing(CancellationError(), of: nil)
     }
   }
 }

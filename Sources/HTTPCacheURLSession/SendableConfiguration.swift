@@ -12,7 +12,7 @@ import HTTPTypes
 package struct SendableConfiguration: @unchecked Sendable {
   // Unchecked: Foundation documents that a session copies the configuration it is made from. After that, this package
   // and Foundation only read it.
-  let value: URLSessionConfiguration
+  package let value: URLSessionConfiguration
 
   package init(_ value: URLSessionConfiguration) {
     self.value = value

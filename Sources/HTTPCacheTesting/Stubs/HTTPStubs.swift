@@ -132,11 +132,18 @@ public final class HTTPStubs: Sendable {
   }
 
   /// Returns the answer to a request after its delay.
-  func answer(_ request: HTTPRequest, _ body: ArraySlice<UInt8>) async throws -> StubAnswer {
+  ///
+  /// - Parameter timeout: the time after which the request fails instead.
+  /// - Throws: `URLError.timedOut`.
+  func answer(
+    _ request: HTTPRequest, _ body: ArraySlice<UInt8>, timeout: Duration? = nil
+  ) async throws -> StubAnswer {
     let (call, handler, error) = take(request, body)
     guard let handler else { throw error ?? StubError.unexpected(request: call.description, stubs: []) }
     let answer = try await handler(call)
-    if answer.delay > .zero { try await clock.sleep(for: answer.delay) }
+    let delay = min(answer.delay, timeout ?? answer.delay)
+    if delay > .zero { try await clock.sleep(for: delay) }
+    guard delay == answer.delay else { throw StubAnswer.timedOut }
     return answer
   }
 

@@ -138,4 +138,6 @@ extension StubAnswer {
   }
 
   var lost: URLError { URLError(.networkConnectionLost) }
+
+  static let timedOut = URLError(.timedOut)
 }

@@ -39,7 +39,7 @@ class StubURLProtocol: URLProtocol {
           let body =
             try await client.stream?.content().collect(upTo: .max)
             ?? whole.httpBody.map { ArraySlice($0) } ?? []
-          let answer = try await binding.stubs.answer(head, body)
+          let answer = try await binding.stubs.answer(head, body, timeout: binding.timeout(of: whole))
           let (response, bytes) = try answer.made()
           guard let response = HTTPURLResponse(response, url: url) else {
             throw URLError(.cannotParseResponse)
@@ -69,6 +69,14 @@ struct StubBinding: Sendable {
   let stubs: HTTPStubs
   /// `nil` for `URLSession.shared`, whose configuration is the default.
   var configuration: SendableConfiguration?
+
+  /// The timeout of a request; that of the configuration unless the request has its own.
+  func timeout(of request: URLRequest) -> Duration {
+    let usual = URLRequest(url: URL(fileURLWithPath: "/")).timeoutInterval
+    let isOwn = request.timeoutInterval != usual
+    return .seconds(
+      isOwn ? request.timeoutInterval : configuration?.value.timeoutIntervalForRequest ?? usual)
+  }
 
   /// The fields that Foundation on Linux adds after the protocol has seen the request.
   var additionalFields: [(name: String, value: String)] { configuration?.additionalFields ?? [] }

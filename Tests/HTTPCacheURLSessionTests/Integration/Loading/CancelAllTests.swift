@@ -80,8 +80,9 @@ struct CancelAllTests {
   }
 
   @Test(
-    "Content that is still read ends with cancelled, through the cache and past it", arguments: [true, false])
-  func content(intercepts: Bool) async throws {
+    "Content that is still read ends with cancelled, through the cache and past it, by the session and by the reader's task",
+    arguments: [true, false], [true, false])
+  func content(intercepts: Bool, bySession: Bool) async throws {
     var options = CachingOptions()
     options.shouldIntercept = { _ in intercepts }
     try await Setting.with { _ in
@@ -92,12 +93,14 @@ struct CancelAllTests {
       let (bytes, answer) = try await session.bytes(from: try #require(setting.request("/").url))
       #expect(answer.response.statusCode == 200)
       let read = EventCount()
-      let reader = Task { for try await _ in bytes { read.next() } }
+      let reader = Task {
+        for try await chunk in bytes.chunks { for _ in chunk { read.next() } }
+      }
       try await read.reached(3)
-      session.cancelAll()
+      if bySession { session.cancelAll() } else { reader.cancel() }
       await expectCancelled(reader)
       // Those that begin to read later, too.
-      await expectCancelled(Task { for try await _ in bytes {} })
+      if bySession { await expectCancelled(Task { for try await _ in bytes {} }) }
     }
   }
 

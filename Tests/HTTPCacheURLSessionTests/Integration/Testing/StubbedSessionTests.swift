@@ -56,6 +56,34 @@ struct StubbedSessionTests {
     #expect(stubs.requests.count == 1)
   }
 
+  @Test(
+    "A request times out while its stub is delayed, by its own timeout or the session's",
+    arguments: [nil, 2] as [TimeInterval?], [false, true])
+  func timeout(own: TimeInterval?, isCached: Bool) async throws {
+    let clock = TestClock()
+    let stubs = HTTPStubs(clock: clock)
+    stubs.on(.get, "**", .text("late").delayed(by: .seconds(7)))
+    let base = URLSessionConfiguration.ephemeral
+    base.timeoutIntervalForRequest = 3
+    let stubbed = URLSessionConfiguration.stubbed(by: stubs, base: base)
+    let session = URLSession(
+      configuration: isCached ? .caching(with: try HTTPCache(), base: stubbed) : stubbed)
+    defer { session.finishTasksAndInvalidate() }
+    async let loaded = load(session, "https://api.test/") { if let own { $0.timeoutInterval = own } }
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(own ?? 3))
+    do {
+      _ = try await loaded
+      Issue.record("no error")
+    } catch let error as URLError {
+      #expect(error.code == .timedOut)
+    }
+    async let patient = load(session, "https://api.test/") { $0.timeoutInterval = 8 }
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(7))
+    #expect(try await patient.text == "late")
+  }
+
   @Test("Uploads and streamed bodies reach the stub complete")
   func bodies() async throws {
     let stubs = HTTPStubs()

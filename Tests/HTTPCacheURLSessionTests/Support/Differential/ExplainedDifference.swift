@@ -70,6 +70,20 @@ struct ExplainedDifference: Sendable {
       ],
       of: ["to 'to'", "to '#part'", "to '?q'", "to 'mailto:", "to 'http://'", "to '//'", "to '::'"]),
     .init(
+      "305 and 306 do not redirect (RFC 9110 §15.4.6).",
+      ["error ", "status ", "url ", "field ", "content ", "1 requests", "request "],
+      of: [" 305 to", " 306 to"]),
+    .init(
+      "HEAD stays HEAD at a 303 (RFC 9110 §15.4.4).",
+      [
+        "field + content-length", "field - content-length", "content of 0", "request + HEAD", "request - GET",
+      ],
+      of: ["HEAD 303"]),
+    .init(
+      "Foundation on Linux drops the content at a redirect that keeps the method.",
+      ["request + content-length: 4", "request - content-length: 0"],
+      of: ["307", "308", "PUT 301", "PUT 302"]),
+    .init(
       "Foundation on Linux sends credentials to another origin (RFC 9110 §15.4).",
       ["request - authorization"],
       of: ["//localhost"]),
