@@ -106,21 +106,25 @@ struct ConformCommand: AsyncParsableCommand {
   var json = false
 
   func run() async throws {
-    var suites: [ScenarioSuite] = []
+    var read: [(name: String, bytes: [UInt8])] = []
     for file in files {
-      let bytes: [UInt8]
       do {
-        bytes = try Input.bytes(of: file)
+        read.append((file == "-" ? "standard input" : file, try Input.bytes(of: file)))
       } catch {
         Input.complain(error.text(file: file))
         throw ExitCode(66)  // EX_NOINPUT of sysexits.h
       }
-      do {
-        suites += try ScenarioSuite.load(Data(bytes))
-      } catch {
-        Input.complain("\(file == "-" ? "standard input" : file): \(error)")
-        throw ExitCode(65)  // EX_DATAERR
-      }
+    }
+    var suites: [ScenarioSuite]
+    do {
+      suites = try ScenarioFile.read(read)
+    } catch {
+      Input.complain("\(error)")
+      throw ExitCode(65)  // EX_DATAERR
+    }
+    for scenario in suites.flatMap(\.tests) where scenario.expectsNothing {
+      Input.complain(
+        "warning: the scenario '\(scenario.id)' expects nothing but the usual status and content")
     }
     do {
       suites = try chosen(from: suites.map(configured))

@@ -14,7 +14,7 @@ struct AdapterScenarioTests {
     let files =
       (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
     return files.filter { $0.pathExtension == "json" }
-      .flatMap { (try? ScenarioSuite.load(Data(contentsOf: $0))) ?? [] }
+      .flatMap { (try? ScenarioFile.read([("", Array(Data(contentsOf: $0)))])) ?? [] }
   }()
 
   @Test(

@@ -32,7 +32,8 @@ struct PublicSuiteTests {
     .enabled(if: FileManager.default.fileExists(atPath: file.path), "the suite's file is not here"),
     arguments: [CacheEngine.Configuration.Kind.private, .shared])
   func normalised(kind: CacheEngine.Configuration.Kind) async throws {
-    let suites = try ScenarioSuite.load(Data(contentsOf: Self.file)).map { suite in
+    let suites = try ScenarioFile.read([("cache-tests.json", Array(Data(contentsOf: Self.file)))]).map {
+      suite in
       var suite = suite
       suite.tests = suite.tests.filter { $0.id.hasPrefix("vary-") }.map { scenario in
         var scenario = scenario
@@ -55,7 +56,8 @@ struct PublicSuiteTests {
       as [(CacheEngine.Configuration.Kind, [String])])
   func nothingElseFails(kind: CacheEngine.Configuration.Kind, targets: [String]) async throws {
     let data = try Data(contentsOf: Self.file)
-    let reports = try await ScenarioRunner(kind: kind, targets: targets).run(ScenarioSuite.load(data))
+    let reports = try await ScenarioRunner(kind: kind, targets: targets).run(
+      ScenarioFile.read([("cache-tests.json", Array(data))]))
     #expect(reports.filter(\.result.isPass).count > 150)
     for report in reports where report.scenario.kind != .check {
       guard case .failed(let problem) = report.result,
