@@ -258,6 +258,10 @@ let package = Package(
       cache + [
         "HTTPCacheHummingbird", "HTTPCacheTesting", .client, .hummingbird, .nio("NIOCore"), .nio("NIOHTTP1"),
       ]),
+    // The client of an article.
+    library(
+      "CachingClient", in: "Examples/CachingClient/Sources/CachingClient",
+      ["HTTPCacheEngine", "HTTPCacheStore", .httpTypes]),
     // What the tests of several targets share.
     library(
       "TestSupport", in: "Tests/Support/TestSupport",
@@ -331,7 +335,8 @@ let package = Package(
     tests(
       "PackageTests",
       cache + [
-        "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird", "HTTPCacheObserving",
+        "CachingClient", "ChildProcesses", "HTTPCacheAsyncHTTPClient", "HTTPCacheHummingbird",
+        "HTTPCacheObserving",
         "HTTPCacheProxy", "HTTPCacheRedis", "HTTPCacheTesting", "HTTPCacheURLSession",
         "TestTool", .extras("NIOHTTPTypes"), .extras("NIOHTTPTypesHTTP1"), .hummingbird, .httpTypes, .log(),
         .nio("NIOCore"), .nio("NIOHTTP1"), .nio("NIOPosix"), .tracing("Tracing"),

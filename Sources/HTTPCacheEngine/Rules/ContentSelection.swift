@@ -121,10 +121,13 @@ extension StoredResponse {
     }
   }
 
-  /// Returns the pieces of that response's content; empty if it has none.
+  /// Returns the pieces of that response's content, in order; empty if it has none.
+  ///
+  /// All of a content is one piece, which ends at `Int64.max` if ``contentLength`` is `nil`.
   public func pieces(of selection: CacheEngine.ContentSelection, boundary: String) -> [CacheEngine
     .ContentPiece]
   {
+    if case .whole = selection { return [.stored(0..<(contentLength ?? .max))] }
     guard case .ranges(let ranges, let length) = selection else { return [] }
     /// Returns the position of a range of the representation in the stored content.
     func stored(_ range: Range<Int64>) -> CacheEngine.ContentPiece {

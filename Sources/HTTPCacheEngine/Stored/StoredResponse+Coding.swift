@@ -73,7 +73,22 @@ extension StoredResponse {
   }
 
   /// Reads the bytes from ``encoded()``; `nil` for any other bytes.
-  public init?(decoding bytes: ArraySlice<UInt8>) {
+  ///
+  /// - Parameter contentLength: the length of the stored content in bytes. It is not among the bytes, and ranges are cut from
+  ///   it.
+  public init?(decoding bytes: ArraySlice<UInt8>, contentLength: Int64) {
+    self.init(decoding: bytes)
+    self.contentLength = contentLength
+  }
+
+  /// Reads the bytes from ``encoded()`` without copying them first; see ``init(decoding:contentLength:)-(ArraySlice<UInt8>,_)``.
+  public init?(decoding bytes: RawSpan, contentLength: Int64) {
+    self.init(decoding: bytes)
+    self.contentLength = contentLength
+  }
+
+  /// Reads the bytes without the length of the content.
+  package init?(decoding bytes: ArraySlice<UInt8>) {
     guard let decoded = bytes.withBytes({ StoredResponse(decoding: $0) }) else { return nil }
     self = decoded
   }
@@ -90,8 +105,8 @@ extension StoredResponse {
     return layout.tags.map { ResponseTags.canDecode(bytes.extracting($0.start..<$0.end)) } ?? true
   }
 
-  /// Reads the bytes from ``encoded()`` without copying them first; `nil` for any other bytes.
-  public init?(decoding bytes: RawSpan) {
+  /// Reads the bytes without copying them first, and without the length of the content.
+  package init?(decoding bytes: RawSpan) {
     guard let layout = StoredLayout(bytes) else { return nil }
     self.init(bytes, layout)
   }

@@ -19,8 +19,8 @@ public struct StoredResponse: Hashable, Sendable {
   /// The request's values of the fields that `Vary` nominates.
   package var selecting: SelectingFields
   package var facts: ReuseFacts
-  /// The length of the stored content in bytes, if the store has set it: ranges are cut from it.
-  public var contentLength: Int64?
+  /// The length of the stored content in bytes, from which ranges are cut; `nil` before the response was stored.
+  public package(set) var contentLength: Int64?
   /// The stored ranges of the representation; `nil` if it is complete (RFC 9111 §3.3).
   ///
   /// A partial response has the status and the fields of the 200 response that it becomes when complete. So it has no
