@@ -45,7 +45,8 @@ extension ModelCache {
       try require(request.headerFields[.range] != nil, "a part to a request of the whole")
     }
     guard case .ranges(let ranges, let length) = content else {
-      try require(pieces.isEmpty, "pieces of no range")
+      let whole = CacheEngine.ContentPiece.stored(0..<(stored.contentLength ?? .max))
+      try require(pieces == (content == .whole ? [whole] : []), "pieces of no range")
       return
     }
     let served = pieces.compactMap { if case .stored(let range) = $0 { range } else { nil } }

@@ -4,6 +4,11 @@
 import Foundation
 import HTTPCacheStore
 import HTTPCaching
+import HTTPTypes
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
 
 extension HTTPCache.Configuration {
   /// Makes the configuration of a cache with a directory given as a Foundation URL.
@@ -22,6 +27,25 @@ extension HTTPCache.Configuration {
     self.init(
       kind: kind, memoryCapacity: memoryCapacity, diskCapacity: diskCapacity,
       directory: FilePath(directory.path))
+  }
+}
+
+extension HTTPCache.Selection {
+  /// All responses for a URL, its variants, and those to QUERY; see `target(_:partition:)`. Nothing if the URL is not one of
+  /// `http` or `https`.
+  public static func url(_ url: URL, partition: String? = nil) -> Self {
+    target(of: URLRequest(url: url), partition: partition)
+  }
+
+  /// All responses for the URL of a request; its method and fields do not matter.
+  ///
+  /// ```swift
+  /// cache.remove(.target(of: request))
+  /// ```
+  public static func target(of request: URLRequest, partition: String? = nil) -> Self {
+    var request = request
+    request.allHTTPHeaderFields = nil
+    return HTTPRequest(plain: request).map { target(of: $0, partition: partition) } ?? .patterns([])
   }
 }
 

@@ -27,10 +27,8 @@ extension HTTPCache {
     public let diskBytes: Int
     /// The time when it was stored or last validated, by the wall clock.
     public let storedAt: Timestamp
-    /// What selects the response among the variants.
-    let selecting: SelectingFields
-    /// Whether the URL is that of a request with GET.
-    let hasURL: Bool
+    /// What selects the response among the variants; `nil` unless the URL is that of a request with GET.
+    let selecting: SelectingFields?
   }
 
   /// The list of stored responses: see ``HTTPCache/storedResponses(_:)``.
@@ -97,6 +95,50 @@ extension HTTPCache {
   }
 }
 
+/// Coded with the names of its properties; `storedAt` is in milliseconds since 1970.
+extension HTTPCache.ListedResponse: Codable {
+  private enum CodingKeys: String, CodingKey {
+    case url, partition, method, status, contentLength, isComplete, memoryBytes, diskBytes, storedAt
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(url, forKey: .url)
+    try container.encode(partition, forKey: .partition)
+    try container.encode(method.rawValue, forKey: .method)
+    try container.encode(status.code, forKey: .status)
+    try container.encode(contentLength, forKey: .contentLength)
+    try container.encode(isComplete, forKey: .isComplete)
+    try container.encode(memoryBytes, forKey: .memoryBytes)
+    try container.encode(diskBytes, forKey: .diskBytes)
+    try container.encode(storedAt.millisecondsSince1970, forKey: .storedAt)
+  }
+
+  /// - Throws: `DecodingError`, also for an invalid method or status.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let code = try container.decode(Int.self, forKey: .status)
+    guard let method = HTTPRequest.Method(rawValue: try container.decode(String.self, forKey: .method)),
+      (100...999).contains(code)
+    else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .status, in: container,
+        debugDescription: "expected a method, and a status code of three digits")
+    }
+    self.init(
+      url: try container.decode(String.self, forKey: .url),
+      partition: try container.decode(String.self, forKey: .partition), method: method,
+      status: .init(code: code),
+      contentLength: try container.decode(Int.self, forKey: .contentLength),
+      isComplete: try container.decode(Bool.self, forKey: .isComplete),
+      memoryBytes: try container.decode(Int.self, forKey: .memoryBytes),
+      diskBytes: try container.decode(Int.self, forKey: .diskBytes),
+      storedAt: Timestamp(milliseconds: try container.decode(Int64.self, forKey: .storedAt)),
+      // Only the cache's own lists need it.
+      selecting: nil)
+  }
+}
+
 /// What makes the pages of a list.
 private struct Listing: Sendable {
   let cache: HTTPCache
@@ -135,8 +177,7 @@ private struct Listing: Sendable {
       method: key.kind == .query ? HTTPRequest.Method(rawValue: "QUERY") ?? .get : .get,
       status: response.status, contentLength: entry.bodyCount, isComplete: response.parts == nil,
       memoryBytes: entry.memoryBytes, diskBytes: entry.diskBytes,
-      storedAt: Timestamp(milliseconds: entry.storedAt), selecting: response.selecting,
-      hasURL: key.kind == .get)
+      storedAt: Timestamp(milliseconds: entry.storedAt), selecting: key.kind == .get ? response.selecting : nil)
   }
 }
 

@@ -57,8 +57,8 @@ extension HTTPCache {
     }
     for await response in storedResponses(selection) {
       if found.isFull { return }
-      if response.hasURL, response.partition == partition {
-        found.add(response.url, response.selecting)
+      if let selecting = response.selecting, response.partition == partition {
+        found.add(response.url, selecting)
       } else {
         found.leave()
       }

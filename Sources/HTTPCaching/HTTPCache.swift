@@ -124,10 +124,15 @@ public final class HTTPCache: Sendable {
 
   /// Opens a cache with its own store.
   ///
+  /// - Parameters:
+  ///   - configuration: the configuration.
+  ///   - clock: the clock of ages and timers (default: the system's); tests pass their own.
   /// - Throws: `StoreError` if the directory is unusable, holds something else than a cache, or is used by another
   ///   process.
-  public convenience init(_ configuration: Configuration = Configuration()) throws {
-    self.init(store: try CacheStore(configuration.store), configuration: configuration)
+  public convenience init(
+    _ configuration: Configuration = Configuration(), clock: any CacheClock = SystemCacheClock.shared
+  ) throws {
+    self.init(store: try CacheStore(configuration.store), configuration: configuration, clock: clock)
   }
 
   /// Opens a cache over a store that is already open, with a different clock if required. Several caches may share a

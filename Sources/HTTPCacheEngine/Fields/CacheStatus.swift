@@ -199,3 +199,25 @@ extension String.UTF8View {
     return self[start...].drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
   }
 }
+
+/// Coded as the member's text in `field`, and the age in whole seconds in `age`. The key is not read back.
+extension CacheStatus: Codable {
+  private enum CodingKeys: String, CodingKey { case field, age }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(fieldValue, forKey: .field)
+    try container.encodeIfPresent(age?.wholeSeconds, forKey: .age)
+  }
+
+  /// - Throws: `DecodingError` if the text is not a member of `Cache-Status`.
+  public init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: CodingKeys.self)
+    guard let status = CacheStatus(parsing: try container.decode(String.self, forKey: .field)) else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .field, in: container, debugDescription: "expected a member of Cache-Status")
+    }
+    self = status
+    age = try container.decodeIfPresent(Int64.self, forKey: .age).map { .seconds($0) }
+  }
+}

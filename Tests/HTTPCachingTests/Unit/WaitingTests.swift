@@ -275,7 +275,7 @@ struct WaitingTests {
 
   @Test("After an answer that the cache generates, the waiting requests send their own at once")
   func generated() async throws {
-    let setting = try Setting()
+    let setting = try Setting(kind: .shared)
     let origin = MemoryOrigin(holding: gates(2), each: 1) { _, _ in .ok("", [:], status: .notModified) }
     let requests = get(4, setting, origin)
     try await setting.cache.fetches.followers(3)

@@ -58,6 +58,27 @@ struct FacadeSessionTests {
     }
   }
 
+  @Test("A URL, and a request with fields, select the responses for them", arguments: [true, false])
+  func selection(byURL: Bool) async throws {
+    try await Setting.with { request in
+      .init(fields: [.cacheControl: "max-age=60", .vary: "Accept-Language"], body: "\(request.number)")
+    } test: { setting async throws in
+      var request = try setting.request("/a?b=ä#part")
+      let url = try #require(request.url)
+      for language in ["de", "en"] {
+        request.setValue(language, forHTTPHeaderField: "Accept-Language")
+        _ = try await setting.load(request)
+      }
+      _ = try await setting.load("/other")
+      request.setValue("other.example", forHTTPHeaderField: "Host")
+      request.httpMethod = "POST"
+      let selection: HTTPCache.Selection = byURL ? .url(url) : .target(of: request)
+      #expect(setting.cache.remove(selection, counting: true).count == 2)
+      #expect(try await setting.load("/other").source == .hit)
+      #expect(setting.cache.remove(.url(URL(fileURLWithPath: "/a"))).count == 0)
+    }
+  }
+
   /// The ways in which an application clears what is stored, for example when a user signs out.
   private enum Removal: CaseIterable {
     case request, task, since, all, reset
