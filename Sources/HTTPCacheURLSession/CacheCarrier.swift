@@ -128,8 +128,7 @@ final class CacheCarrier: EmptyURLCache, @unchecked Sendable {
 
   // MARK: - URLCache
 
-  // For the application. Making the object allocates nothing else on Linux, and it is not kept: on Apple platforms, it
-  // watches the system's memory.
+  // For the application. Made for each call: on Apple platforms, the object watches the system's memory while it exists.
   private var urlCache: HTTPURLCache { HTTPURLCache(cache) }
 
   override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {

@@ -177,7 +177,8 @@ private struct Listing: Sendable {
       method: key.kind == .query ? HTTPRequest.Method(rawValue: "QUERY") ?? .get : .get,
       status: response.status, contentLength: entry.bodyCount, isComplete: response.parts == nil,
       memoryBytes: entry.memoryBytes, diskBytes: entry.diskBytes,
-      storedAt: Timestamp(milliseconds: entry.storedAt), selecting: key.kind == .get ? response.selecting : nil)
+      storedAt: Timestamp(milliseconds: entry.storedAt),
+      selecting: key.kind == .get ? response.selecting : nil)
   }
 }
 

@@ -14,15 +14,18 @@ import NIOCore
 /// Keeps a port of 127.0.0.1 without listening, so that connections to it are refused. Otherwise the system could give
 /// the port to the next server of another test, which would answer.
 final class PortHolder: Sendable {
-  /// The option of a server that listens at a port that is held.
-  static let sharing = NIOBSDSocket.Option(rawValue: SO_REUSEPORT)
-
   private let descriptor: Int32
 
   /// Takes a port; `nil` if it is in use.
   ///
   /// - Parameter isShared: whether a server of this user may listen at the port, and closed connections may still exist.
   init?(_ port: Int, isShared: Bool) {
+    guard let descriptor = Self.boundSocket(port, isShared: isShared) else { return nil }
+    self.descriptor = descriptor
+  }
+
+  /// Makes a socket at a port; 0 is any free one. Returns `nil` if the port is in use.
+  static func boundSocket(_ port: Int, isShared: Bool) -> Int32? {
     #if canImport(Glibc)
       let kind = Int32(SOCK_STREAM.rawValue)
     #else
@@ -30,7 +33,6 @@ final class PortHolder: Sendable {
     #endif
     let descriptor = socket(AF_INET, kind, 0)
     guard descriptor >= 0 else { return nil }
-    self.descriptor = descriptor
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     if isShared {
       var yes: Int32 = 1
@@ -38,11 +40,20 @@ final class PortHolder: Sendable {
         setsockopt(descriptor, SOL_SOCKET, option, &yes, socklen_t(MemoryLayout<Int32>.size))
       }
     }
-    guard let address = try? SocketAddress(ipAddress: "127.0.0.1", port: port) else { return nil }
-    if address.withSockAddr({ address, size in bind(descriptor, address, socklen_t(size)) }) != 0 {
+    guard let address = try? SocketAddress(ipAddress: "127.0.0.1", port: port),
+      address.withSockAddr({ address, size in bind(descriptor, address, socklen_t(size)) }) == 0
+    else {
+      close(descriptor)
       return nil
     }
+    return descriptor
   }
+
+  /// Ends a socket that listens: from now on, connections are refused.
+  ///
+  /// If it is closed only, it listens on while another process has it: a program that was just started, until it has replaced its
+  /// image. A connection that is made meanwhile is reset.
+  static func endListening(_ descriptor: Int32) { _ = shutdown(descriptor, CInt(SHUT_RDWR)) }
 
   deinit { close(descriptor) }
 }

@@ -19,6 +19,8 @@ package final class LoopbackServer: Sendable {
     ) async throws -> Void
 
   private let channel: any Channel
+  /// The socket that listens, until the channel is closed.
+  private let listening: Int32
   private let connections: Connections
   /// Keeps the port after the server has been stopped, without a moment in which it is free.
   private let place: PortHolder?
@@ -57,8 +59,9 @@ package final class LoopbackServer: Sendable {
     }
   }
 
-  private init(_ channel: any Channel, _ connections: Connections) {
+  private init(_ channel: any Channel, _ listening: Int32, _ connections: Connections) {
     self.channel = channel
+    self.listening = listening
     self.connections = connections
     port = channel.localAddress?.port ?? 0
     place = PortHolder(port, isShared: true)
@@ -148,20 +151,23 @@ package final class LoopbackServer: Sendable {
     port: Int, _ configure: @escaping @Sendable (any Channel, Connections) throws -> Void
   ) async throws -> LoopbackServer {
     let connections = Connections()
+    guard let listening = PortHolder.boundSocket(port, isShared: true) else {
+      throw IOError(errnoCode: EADDRINUSE, reason: "bind a server to port \(port)")
+    }
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.backlog, value: 4096)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      .serverChannelOption(.socketOption(PortHolder.sharing), value: 1)
       .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try configure(channel, connections) }
       }
-      .bind(host: "127.0.0.1", port: port).get()
-    return LoopbackServer(channel, connections)
+      .withBoundSocket(listening).get()
+    return LoopbackServer(channel, listening, connections)
   }
 
   /// Closes the port and all connections. The port stays closed as long as this object exists.
   package func stop() async {
+    // Once closed, the number may be that of another file.
+    if channel.isActive { PortHolder.endListening(listening) }
     try? await channel.close()
     await connections.stop()
   }

@@ -44,7 +44,7 @@ struct OfflineTests {
         #expect((answer.response.cacheStatus?.age ?? .zero) >= .seconds(1_000_000))
       } else {
         let error = await #expect(throws: URLError.self) { try await setting.load() }
-        #expect(error?.code == .cannotConnectToHost)
+        #expect(error?.code == .cannotConnectToHost, "\(String(describing: error))")
       }
     }
   }

@@ -111,7 +111,7 @@ struct CachingClientTests {
       ]
     ),
     (
-      "What must not be stored is not, and only-if-cached asks nobody",
+      "What must not be stored is not, and only-if-cached sends nothing",
       [
         Step(origin: (200, [.cacheControl: "no-store"], "secret"), expected: (200, "secret")),
         Step(policy: .returnCacheDataDontLoad, expected: (504, "504: ")),
