@@ -74,8 +74,9 @@ extension StoredResponse {
 
   /// Reads the bytes from ``encoded()``; `nil` for any other bytes.
   ///
-  /// - Parameter contentLength: the length of the stored content in bytes. It is not among the bytes, and ranges are cut from
-  ///   it.
+  /// - Parameters:
+  ///   - bytes: the stored form.
+  ///   - contentLength: the length of the stored content in bytes. It is not among the bytes, and ranges are cut from it.
   public init?(decoding bytes: ArraySlice<UInt8>, contentLength: Int64) {
     self.init(decoding: bytes)
     self.contentLength = contentLength
