@@ -168,7 +168,7 @@ extension Operation {
     freshen(1), freshen(8), freshen(16), freshen(30),
     Operation("decode") {
       let bytes = try Samples.stored().encoded()
-      return { for _ in $0 { take(StoredResponse(decoding: bytes.span.bytes)) } }
+      return { for _ in $0 { take(StoredResponse(decoding: bytes.span.bytes, contentLength: 1024)) } }
     },
     // The plan of a request that the front of the stored form does not decide.
     Operation("decode-plan") {
@@ -177,7 +177,7 @@ extension Operation {
       let now = Samples.now.advanced(by: .seconds(60))
       return { numbers in
         for number in numbers {
-          guard let stored = StoredResponse(decoding: bytes.span.bytes) else { continue }
+          guard let stored = StoredResponse(decoding: bytes.span.bytes, contentLength: 1024) else { continue }
           take(
             engine.plan(
               for: requests[number & 1023], policy: .useProtocolCachePolicy, candidates: [stored], now: now))

@@ -82,7 +82,7 @@ enum Samples {
   /// A 304 to a request that revalidates a response with this head, read from its stored form.
   static func validation(of head: HTTPResponse) throws -> CacheEngine.Exchange {
     guard case .store(let received, _) = engine.outcome(of: try exchange(head)).storage,
-      let stored = StoredResponse(decoding: received.encoded().span.bytes)
+      let stored = StoredResponse(decoding: received.encoded().span.bytes, contentLength: 1024)
     else { throw Unprepared.notStored }
     let later = now.advanced(by: .seconds(7200))
     let plan = engine.plan(
