@@ -20,19 +20,20 @@ final class PortHolder: Sendable {
   ///
   /// - Parameter isShared: whether a server of this user may listen at the port, and closed connections may still exist.
   init?(_ port: Int, isShared: Bool) {
-    guard let descriptor = Self.boundSocket(port, isShared: isShared) else { return nil }
+    guard let descriptor = try? Self.boundSocket(port, isShared: isShared) else { return nil }
     self.descriptor = descriptor
   }
 
-  /// Makes a socket at a port; 0 is any free one. Returns `nil` if the port is in use.
-  static func boundSocket(_ port: Int, isShared: Bool) -> Int32? {
+  /// Makes a socket at a port; 0 is any free one.
+  static func boundSocket(_ port: Int, isShared: Bool) throws -> Int32 {
+    let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
     #if canImport(Glibc)
       let kind = Int32(SOCK_STREAM.rawValue)
     #else
       let kind = SOCK_STREAM
     #endif
     let descriptor = socket(AF_INET, kind, 0)
-    guard descriptor >= 0 else { return nil }
+    guard descriptor >= 0 else { throw IOError(errnoCode: errno, reason: "make a socket") }
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     if isShared {
       var yes: Int32 = 1
@@ -40,11 +41,10 @@ final class PortHolder: Sendable {
         setsockopt(descriptor, SOL_SOCKET, option, &yes, socklen_t(MemoryLayout<Int32>.size))
       }
     }
-    guard let address = try? SocketAddress(ipAddress: "127.0.0.1", port: port),
-      address.withSockAddr({ address, size in bind(descriptor, address, socklen_t(size)) }) == 0
-    else {
+    if address.withSockAddr({ address, size in bind(descriptor, address, socklen_t(size)) }) != 0 {
+      let error = IOError(errnoCode: errno, reason: "bind a server to port \(port)")
       close(descriptor)
-      return nil
+      throw error
     }
     return descriptor
   }

@@ -151,9 +151,7 @@ package final class LoopbackServer: Sendable {
     port: Int, _ configure: @escaping @Sendable (any Channel, Connections) throws -> Void
   ) async throws -> LoopbackServer {
     let connections = Connections()
-    guard let listening = PortHolder.boundSocket(port, isShared: true) else {
-      throw IOError(errnoCode: EADDRINUSE, reason: "bind a server to port \(port)")
-    }
+    let listening = try PortHolder.boundSocket(port, isShared: true)
     let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
       .serverChannelOption(.backlog, value: 4096)
       .childChannelOption(.socketOption(.tcp_nodelay), value: 1)

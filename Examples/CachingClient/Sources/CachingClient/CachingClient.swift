@@ -121,6 +121,8 @@ public struct CachingClient: Sendable {
     _ token: RemovalToken?
   ) {
     for uri in outcome.invalidations { store.remove(StoreKey(CacheKey(uri).bytes)) }
+    // Without an index of the responses in a scope, all responses are removed.
+    if !outcome.invalidatedScopes.isEmpty { store.removeAll() }
     guard let key else { return }
     for removal in outcome.removals { store.remove(key, variant: found[removal].variant) }
     for update in outcome.updates { insert(update.response, found[update.candidate].content, key, token) }

@@ -61,7 +61,7 @@ struct ExplainedDifference: Sendable {
       of: ["If-None-Match"]),
     .init(
       "Foundation on Linux drops the content of a redirect, and its length would be wrong.",
-      ["field - content-length: 7"]),
+      ["field - content-length: 7"], of: ["status 30", " to '"]),
     .init(
       "Foundation on Linux resolves a relative reference against the root (RFC 3986 §5.2).",
       [

@@ -13,6 +13,7 @@ struct CachingClientTests {
   /// A request after a time, what the origin sends if it is asked, and what the client gets.
   struct Step: Sendable {
     var method = HTTPRequest.Method.get
+    var path = "/"
     var fields = HTTPFields()
     var policy = RequestCachePolicy.useProtocolCachePolicy
     var seconds: Int64 = 0
@@ -102,6 +103,16 @@ struct CachingClientTests {
       ]
     ),
     (
+      "A POST invalidates the groups that its response names",
+      [
+        Step(origin: (200, kept + [("Cache-Groups", "\"g\"")], "one"), expected: (200, "one")),
+        Step(
+          method: .post, path: "/b", origin: (204, [:] + [("Cache-Group-Invalidation", "\"g\"")], ""),
+          expected: (204, "")),
+        Step(origin: (200, kept, "new"), expected: (200, "new")),
+      ]
+    ),
+    (
       "An unreachable origin is the error of the transport, or a stale response where that is allowed",
       [
         Step(isDown: true, expected: nil),
@@ -149,7 +160,8 @@ struct CachingClientTests {
       current.add(step)
       let before = asked.all.count
       let request = HTTPRequest(
-        method: step.method, scheme: "http", authority: "a.example", path: "/", headerFields: step.fields)
+        method: step.method, scheme: "http", authority: "a.example", path: step.path,
+        headerFields: step.fields)
       let response = try? await client.response(to: request, policy: step.policy)
       let text = response.map { String(decoding: $0.content, as: UTF8.self) }
       #expect(response?.head.status.code == step.expected?.status, "step \(index + 1)")
@@ -186,4 +198,13 @@ struct CachingClientTests {
       text.contains("Content-Range: bytes 0-1/10\r\n\r\n01\r\n")
         && text.contains("bytes 8-9/10\r\n\r\n89\r\n"))
   }
+}
+
+/// Adds fields whose names HTTPTypes has no constants for.
+private func + (fields: HTTPFields, others: [(String, String)]) -> HTTPFields {
+  var fields = fields
+  for (name, value) in others {
+    if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+  }
+  return fields
 }
